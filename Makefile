@@ -1,7 +1,7 @@
 # make             libcdmpp.a, libcdmpp.so and every cdmpp-* command, in build/release
-# make quickstart  install what is missing, build, train on the sample, predict, write a report
+# make quickstart  install what building needs, build, first answers, train on the sample
 # make check       unit tests, command tests, fuzz corpora, layers, pages (installs what it needs)
-# make check-fast  layers, and the unit tests of rooms that changed since FAST_REV (HEAD~1)
+# make check-fast  layers, layout, and the unit tests of rooms that changed since FAST_REV (HEAD~1)
 # make check-long  sanitizers with refused allocations, threads, reports, sets under $CDMPP_DATA
 # make results     measure what docs/results publishes and write its pages; STAGES= names some
 # make regress     outputs of 120 command lines, compared with those of REGRESS_REV
@@ -11,9 +11,11 @@
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
 # make coverage    lines and branches of the readers of untrusted files that tests take; fails below 95 %
 # make deps        apt packages
-# make model       train the default cost models from the carried records (2 minutes)
+# make model       train the shipped cost models again and compare them with those of models/
 # make install     PREFIX=/usr/local DESTDIR=;  make uninstall
 # make deb         Debian packages into build/deb
+# make wheel       a Python wheel with everything in it, into build/wheel
+# make tarball     an archive that runs where it is unpacked, into build/tarball
 # make help        this text;  V=1 shows commands, MODE=san|tsan|cov other builds, WERROR= warns only
 .DEFAULT_GOAL := all
 V ?= 0
@@ -33,7 +35,7 @@ LIBDIR ?= lib
 WERROR ?= -Werror
 WARN := -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wdouble-promotion -Wcast-qual $(WERROR)
-OPT_release := -O3 -g
+OPT_release := -O3 -g1
 # Sanitizers, and allocations that a test can refuse (tests/support/base/fault.h).
 OPT_san     := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DCD_FAULT
 OPT_tsan    := -O1 -g1 -fsanitize=thread
@@ -76,9 +78,9 @@ endif
 TESTC := $(sort $(shell find $(DIRS:%=tests/%) -name 'test_*.c'))
 TROOM := $(patsubst %/,%,$(sort $(dir $(TESTC))))
 TEST  := $(TROOM:%=$(B)/%/units)
-# Commands without cdmpp-mpi, which needs Open MPI.
+# Commands without cdmpp-mpi, which needs Open MPI; `cdmpp` starts the others.
 NAME := extract train predict profile tune replay partition
-BIN  := $(NAME:%=$(B)/cdmpp-%)
+BIN  := $(B)/cdmpp $(NAME:%=$(B)/cdmpp-%)
 # Objects of command $(1).
 parts = $(patsubst %.c,$(B)/%.o,$(foreach f,$(CMD),$(if $(filter main_$(1).c main_$(1)_%.c,$(notdir $(f))),$(f))))
 
@@ -116,8 +118,8 @@ $(B)/man/%.1: $(B)/% ; $(call print_help,man)
 $(B)/bash/%:  $(B)/% ; $(call print_help,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call print_help,zsh)
 
-.PHONY: release_objects hostile hostile-bombs all tests model deps quickstart check check-fast check-long unit cli corpora layers docs figures guide symbols regress mutate coverage python replayers fuzz bench results \
-        install uninstall deb clean help
+.PHONY: release_objects hostile hostile-bombs all tests model deps quickstart check check-fast check-long unit cli corpora layers format docs figures guide symbols regress mutate coverage python replayers fuzz bench results \
+        install uninstall deb wheel tarball clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(HELP)
 
 # Rewritten when the compiler or its flags change, so that objects never mix.
@@ -138,6 +140,7 @@ $(B)/libcdmpp.a: $(LIBO)
 $(B)/libcdmpp.so: $(LIBO) scripts/exports.map
 	@echo "  LD    $@"
 	$(Q)$(CC) -shared -Wl,-soname,libcdmpp.so.0 -Wl,--version-script=scripts/exports.map $(LDFLAGS) -o $@ $(LIBO) $(LIBS)
+	$(Q)ln -sf $(@F) $@.0
 
 # What `cdmpp-profile wrap` loads into other programs: nothing but itself, whatever the mode.
 $(B)/libcdmpp-wrap.so: $(WRAP) profiler/wrap/process_profile_map.h $(B)/flags
@@ -150,7 +153,10 @@ $(B)/cdmpp-$(1): $(call parts,$(1)) $(B)/libcdmpp.a
 	@echo "  LD    $$@"
 	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $(B)/libcdmpp.a $$(LIBS)
 endef
-$(foreach m,$(patsubst $(B)/cdmpp-%,%,$(BIN)),$(eval $(call cmd,$(m))))
+$(foreach m,$(patsubst $(B)/cdmpp-%,%,$(filter $(B)/cdmpp-%,$(BIN))),$(eval $(call cmd,$(m))))
+$(B)/cdmpp: $(call parts,cdmpp) $(B)/libcdmpp.a
+	@echo "  LD    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(B)/libcdmpp.a $(LIBS)
 
 # Tests are compiled for a debugger, not for speed; -O3 would take as long for them as for the library.
 SUPPORT := $(wildcard tests/support/*/)
@@ -179,13 +185,13 @@ check-fast:
 	@scripts/deps.sh && MODE=$(MODE) B=$(B) scripts/check.sh fast
 check-long:
 	@scripts/deps.sh && CDMPP_DATA=$(DATA) scripts/check_long.sh
-unit cli corpora layers docs figures guide symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
+unit cli corpora layers format docs figures guide symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
 # The same command lines by this build and by that of an earlier revision: REGRESS_REV=..., outputs compared.
 regress: all
 	@B=$(B) CDMPP_DATA=$(DATA) scripts/regress.sh against $(REGRESS_REV)
 print-%:    ; @echo $($*)
 deps:       ; @scripts/deps.sh
-quickstart: ; @scripts/deps.sh && B=$(B) scripts/quickstart.sh
+quickstart: ; @scripts/deps.sh -b && B=$(B) scripts/quickstart.sh
 # Random mistakes, and which tests notice them: N of them drawn by SEED, in ROOMS (all).
 N ?= 100
 SEED ?= 1
@@ -219,24 +225,19 @@ $(B)/fuzz/replay: $(B)/fuzz/replay.o $(FUZZ:%=$(B)/fuzz/%.o) $(B)/libcdmpp.a
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 replayers: $(B)/fuzz/replay
 
-# The cost models that commands use where none is named (configs/default.yaml, configs/default-gpu.yaml).
-model_name = $(B)/models/$(shell sed -n 's/^\#define $(1) "\(.*\)".*/\1/p' predictor/score/default_model.h)
-MODEL := $(call model_name,CD_DEFAULT_MODEL)
-MODEL_GPU := $(call model_name,CD_DEFAULT_MODEL_GPU)
-model: $(MODEL) $(MODEL_GPU)
-$(MODEL): configs/default.yaml | all
-	@echo "  MODEL $@"
-	$(Q)B=$(B) scripts/default_model.sh default
-$(MODEL_GPU): configs/default-gpu.yaml | all
-	@echo "  MODEL $@"
-	$(Q)B=$(B) scripts/default_model.sh default-gpu
+# Trains the shipped models again and compares them with those of models/ (MODELS="cpu gpu llm"); SHIP=1 puts them there.
+model: all ; @B=$(B) CDMPP_DATA=$(DATA) scripts/models.sh $(MODELS)
 
-install: all model
+install: all
 	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh
 deb: ; @scripts/deb.sh
+# Commands, library, models and what they need, for any environment of Python (scripts/wheel.py).
+wheel: all ; @scripts/deps.sh -b patchelf binutils python3 && B=$(B) python3 -B scripts/wheel.py
+# What is installed, with the libraries that it needs (scripts/tarball.py).
+tarball: all ; @scripts/deps.sh -b patchelf binutils python3 xz-utils && B=$(B) python3 -B scripts/tarball.py
 uninstall:
 	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh -u
 
 clean: ; rm -rf build
-help:  ; @sed -n 's/^# //p' Makefile | head -16
+help:  ; @sed -n '/^\.DEFAULT_GOAL/q; s/^# //p' Makefile
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(CMD) $(TESTC) tests/support/base/check_main.c) $(FUZZ:%=$(B)/fuzz/%.d) $(B)/fuzz/replay.d

@@ -1,6 +1,6 @@
 #!/bin/sh
-# check.sh [STAGE...] -- build and run tests; default: layers docs figures symbols unit corpora cli guide python.
-# fast: layers, and the units of the rooms that differ from FAST_REV (HEAD~1).
+# check.sh [STAGE...] -- build and run tests; default: layers format docs figures symbols unit corpora cli guide python.
+# fast: layers, format, and the units of the rooms that differ from FAST_REV (HEAD~1).
 #
 # Runs everything even when something fails; the last line is the sum. MODE, B
 # and JOBS as in the makefile. TALLY: append the counts to that file instead of
@@ -16,7 +16,7 @@ unset MAKEFLAGS MFLAGS # of the make that calls; settings come through the envir
 pass=0 fail=0 skip=0
 log=$B/check.log
 mkdir -p "$B"
-[ $# -gt 0 ] || set -- layers docs figures symbols unit corpora cli guide python
+[ $# -gt 0 ] || set -- layers format docs figures symbols unit corpora cli guide python
 
 add() { pass=$((pass + $1)); fail=$((fail + $2)); skip=$((skip + $3)); }
 
@@ -79,16 +79,31 @@ told() {
 # A Python that has numpy; nothing where there is none.
 python() { for p in ${PYTHON:-} /usr/bin/python3 python3; do if "$p" -c 'import numpy' 2>/dev/null; then echo "$p"; break; fi; done; }
 
+# Layout of C sources; left out where there is no clang-format 14.
+format() {
+    t0=$(date +%s)
+    scripts/check_format.sh >"$log" 2>&1
+    case $? in
+    77) echo "  skip format: no clang-format 14"; add 0 0 1 ;;
+    *) set -- $(sed -n 's/^format: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log")
+        line format "${1:-0}" "${2:-1}" 0 $(($(date +%s) - t0))
+        add "${1:-0}" "${2:-1}" 0
+        [ "${2:-1}" -eq 0 ] || head -n 60 "$log" ;;
+    esac
+}
+
 mk() { $tied make --no-print-directory -j"$JOBS" MODE="$MODE" B="$B" "$@"; }
 names() { make --no-print-directory -s MODE="$MODE" B="$B" print-"$1"; }
 
 for stage; do
     case $stage in
     layers) step layers $tied scripts/layers.sh ;;
+    format) format ;;
     fast) # while one works: what changed since FAST_REV, with what is not committed
         rooms=$({ git diff --name-only "${FAST_REV:-HEAD~1}"; git ls-files -o --exclude-standard; } | sed -n 's|^tests/||; s|/[^/]*\.[ch]$||p' | sort -u)
         UNITS=$(for r in $rooms; do case " $(names TROOM) " in *" tests/$r "*) echo "$r" ;; esac; done)
         step layers $tied scripts/layers.sh
+        format
         if [ -n "$UNITS" ]; then
             programs=$(for r in $UNITS; do echo "$B/tests/$r/units"; done)
             # shellcheck disable=SC2086
@@ -149,8 +164,8 @@ for stage; do
             echo "  skip export: no Python with numpy, onnx, torch and xgboost (python3-onnx, python3-torch, python3-xgboost)"
             add 0 0 1
         fi ;;
-    cli) # what is installed has the default model in it; the case of it runs in release only, as do the simulated processors
-        step "build $MODE" mk all $([ "$MODE" != release ] || echo model) &&
+    cli) # the simulated processors in release only
+        step "build $MODE" mk all &&
             told cli env CPU="${CPU:-$([ "$MODE" = release ] && echo here,avx512,avx2,sse42 || echo here)}" sh tests/cli/run.sh ;;
     docs) told docs sh scripts/check_docs.sh ;;
     figures) # Python 3 and nothing else
@@ -169,7 +184,7 @@ for stage; do
             add 0 0 1
         fi ;;
     guide) # trainings and measurements, which a sanitizer makes ten times longer
-        if [ "$MODE" = release ]; then step "build $MODE" mk all model && told guide sh scripts/check_guide.sh
+        if [ "$MODE" = release ]; then step "build $MODE" mk all && told guide sh scripts/check_guide.sh && told samples python3 -B scripts/check_samples.py
         else echo "  skip guide: not a release build"; add 0 0 1; fi ;;
     python) # no package that building needs, and a sanitizer's library does not load into a Python without it
         PYTHON=$(python)

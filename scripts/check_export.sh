@@ -23,7 +23,7 @@ model() {
         --set fit.batch=16 --set net.ff=24 --set net.width=16 --set net.heads=4 --set net.head_width=16 --set net.embed=8 --set net.decoder_width=16 \
         --set net.side_width=8 "$@" --out "$W/$name.cdmpp" >/dev/null
     "$B/tests/reference/member_answers" "$W/$name.cdmpp" "$W/a.h5" "$MOST" >"$W/$name.jsonl"
-    "$B/cdmpp-predict" --model "$W/$name.cdmpp" --info >"$W/$name.json"
+    "$B/cdmpp-predict" --model "$W/$name.cdmpp" --info --json >"$W/$name.json"
     "$B/cdmpp-predict" --model "$W/$name.cdmpp" --export onnx --out "$W/$name.onnx"
     "$B/cdmpp-predict" --model "$W/$name.cdmpp" --export safetensors --out "$W/$name.st" 2>/dev/null || :
     for k in 0 1 2 3; do "$B/cdmpp-predict" --model "$W/$name.cdmpp" --export xgboost --member $k --out "$W/$name.$k.ubj" 2>/dev/null || :; done

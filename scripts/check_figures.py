@@ -23,7 +23,7 @@ DEFINITIONS = {"90 %", "1e-4", "80GB"}
 
 def typed(text):
     """Numbers with a unit outside of {{ }}, code and addresses."""
-    text = re.sub(r"\{\{.*?\}\}|<!-- figures:.*?<!-- /figures -->|```.*?```|`[^`\n]*`|\]\([^)]*\)", " ", text, flags=re.S)
+    text = re.sub(r"\{\{.*?\}\}|<!-- output:[^\n]*-->|<!-- figures:.*?<!-- /figures -->|```.*?```|`[^`\n]*`|\]\([^)]*\)", " ", text, flags=re.S)
     text = "\n".join(l for l in text.splitlines() if not l.startswith("    "))
     return [m.group().strip() for m in UNIT.finditer(text) if m.group().strip() not in DEFINITIONS]
 

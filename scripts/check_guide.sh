@@ -14,8 +14,8 @@ cd "$(dirname "$0")/.." || exit 1
 ROOT=$PWD B=${B:-build/release}
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
 if [ $# -eq 0 ]; then
-    set -- README.md docs/guide/README.md docs/guide/logs-to-model.md docs/guide/own-machine.md docs/guide/onnx-latency.md \
-        docs/guide/faster-schedules.md docs/guide/two-devices.md docs/guide/another-gpu.md docs/guide/profiler-traces.md docs/guide/serving.md docs/guide/other-systems.md docs/guide/use-with-tvm.md
+    set -- README.md docs/guide/README.md docs/guide/install.md docs/guide/logs-to-model.md docs/guide/own-machine.md docs/guide/onnx-latency.md \
+        docs/guide/faster-schedules.md docs/guide/two-devices.md docs/guide/another-gpu.md docs/guide/profiler-traces.md docs/guide/serving.md docs/guide/other-systems.md docs/guide/use-with-tvm.md docs/guide/glossary.md
     for p in docs/guide/*.md; do # a new page must not be forgotten
         case " $* " in *" $p "*) ;; *) echo "check_guide: add $p to the pages that run"; exit 1 ;; esac
     done

@@ -48,7 +48,7 @@ echo '{"not": "a record"}' >>part_ad.json
 "$B/cdmpp-extract" -q --tasks "$tasks" --out d.h5 part_*.json 2>/dev/null
 info() { # the digest as a model trained on the file names it
     "$B/cdmpp-train" "$root/configs/quickstart.yaml" -q --set data.files="$1" --set train.rounds=1 --out i.cdmpp >/dev/null &&
-        "$B/cdmpp-predict" --model i.cdmpp --info | tr ',{' '\n\n' | sed -n 's/.*"content_digest": *"\([0-9a-f]*\)".*/\1/p'
+        "$B/cdmpp-predict" --model i.cdmpp --info --json | tr ',{' '\n\n' | sed -n 's/.*"content_digest": *"\([0-9a-f]*\)".*/\1/p'
 }
 want=$(info d.h5)
 ok "a digest" test ${#want} -eq 64

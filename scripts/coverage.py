@@ -34,7 +34,16 @@ NEVER = {}
 
 def readers():
     with open(os.path.join(TOP, 'scripts/coverage_readers.txt')) as f:
-        names = [line.strip() for line in f if line.strip() and not line.startswith('#')]
+        lines = [line.strip() for line in f if line.strip() and not line.startswith('#')]
+    with open('/proc/cpuinfo') as f:
+        flags = f.read().split()
+    names = []
+    for line in lines:
+        name, _, needs = (part.strip() for part in line.partition('# needs '))
+        if needs and needs not in flags:
+            print('coverage: %s is left out: this processor has no %s' % (name, needs))
+        else:
+            names.append(name)
     for name in names:
         if not os.path.isfile(os.path.join(TOP, name)):
             sys.exit('coverage: scripts/coverage_readers.txt: %s is not there' % name)

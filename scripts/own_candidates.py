@@ -6,7 +6,7 @@
     own_candidates.py table NAME=ANSWERS.JSON[,ANSWERS.JSON...]...                      answers of cdmpp-replay --json, as Markdown
 
 A graph has a network of one program for each task. SET.TASKS.JSON: cdmpp-extract --write-tasks. TASKS.JSON: the set's, which names each
-task's operator. MODEL-INFO.JSON: cdmpp-predict --info."""
+task's operator. MODEL-INFO.JSON: cdmpp-predict --info --json."""
 import hashlib, json, math, sys
 import roller_networks as r
 

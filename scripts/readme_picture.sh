@@ -30,5 +30,6 @@ awk '
         printf "%s\n<style>%s%s</style>\n<rect x=\"-12\" y=\"-12\" width=\"100%%\" height=\"100%%\" style=\"fill:var(--bg)\"/>\n%s\n",
             substr(svg, 1, RSTART), vars, keep, substr(svg, RSTART + 1)
     }' "$in" >"$out.new" || { rm -f "$out.new"; exit 1; }
+python3 -B scripts/svg_plain.py "$out.new"
 mv "$out.new" "$out"
 echo "readme_picture: $out, $(wc -c <"$out") bytes"

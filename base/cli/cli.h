@@ -1,8 +1,9 @@
 /* The door of base/cli: other rooms include this header and no other of the room.
  *
- * What the commands share, and only they, because it prints. A command is a table of options and one function that runs
- * (command). The table also gives --help, the manual page and shell completion (option). Messages go to a log on standard
- * error (log), long work shows a bar (progress), ^C ends a command in order (signals). */
+ * What the commands share, and only they, because it prints. A command is a table of options and
+ * one function that runs (command). The table also gives --help, the manual page and shell
+ * completion (option). Messages go to a log on standard error (log), long work shows a bar
+ * (progress), ^C ends a command in order (signals). */
 #ifndef CD_BASE_CLI_DOOR_H
 #define CD_BASE_CLI_DOOR_H
 #include <pthread.h>
@@ -41,16 +42,19 @@ typedef struct cd_log {
  * the same without NO_COLOR (no-color.org)? NULL: no. */
 bool cd_log_redraws(FILE *out);
 bool cd_log_colours(FILE *out);
-/* A line in place of the last one that was drawn, cut to `room` bytes; the next message takes it away. Nothing where log->out is NULL. */
+/* A line in place of the last one that was drawn, cut to `room` bytes; the next message takes it
+ * away. Nothing where log->out is NULL. */
 void cd_log_redraw(cd_log *log, const char *text, int room);
 
 /* Plain lines up to INFO, in colour where cd_log_colours. out NULL: nothing is printed. */
 void cd_log_init(cd_log *log, const char *command, FILE *out);
 void cd_log_done(cd_log *log); /* frees the kept warnings and the lock */
-/* The kept warnings as a JSON list of texts, in the order in which they were said; more than CD_LOG_KEPT are counted in a last one. NULL is fine: []. */
+/* The kept warnings as a JSON list of texts, in the order in which they were said; more than
+ * CD_LOG_KEPT are counted in a last one. NULL is fine: []. */
 void cd_log_put_kept(const cd_log *log, cd_buf *b);
 enum { CD_LOG_KEPT = 1000 };
-/* Of these three a log of NULL is fine: the line is dropped. A text that does not fit 2 kB is cut and ends in "...". */
+/* Of these three a log of NULL is fine: the line is dropped. A text that does not fit 2 kB is cut
+ * and ends in "...". */
 void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Seconds between two lines of progress where no line can be redrawn: 10 in JSON and when
@@ -64,7 +68,8 @@ void cd_log_lines(cd_log *log, cd_log_level level, const char *text);
 /* The options of a command as one table: parsed, shown, documented, completed.
  *
  *   static const cd_option row[] = {
- *       {"jobs", 'j', "N", CD_OPTION_INT, offsetof(options, jobs), "1..1024", 0, "Threads ..."}, ...
+ *       {"jobs", 'j', "N", CD_OPTION_INT, offsetof(options, jobs), "1..1024", 0, "Threads ..."},
+ *       ...
  *
  *   argv  -> row by its long or short name -> checked -> into the struct at its offset
  *   table -> --help, --help=man, --help=bash, --help=zsh
@@ -84,7 +89,8 @@ typedef enum cd_option_kind {
     CD_OPTION_WORD, /* int: position in `values`, "text|json"                */
     CD_OPTION_TEXT, /* const char *                                          */
     CD_OPTION_FILE, /* const char *; `values`: patterns "*.h5|*.json", NULL: any file */
-    CD_OPTION_OUTPUT, /* the same, of a file that is written: no other option or operand may name it */
+    /* the same, of a file that is written: no other option or operand may name it */
+    CD_OPTION_OUTPUT,
     CD_OPTION_FOLDER, /* const char *                                          */
     CD_OPTION_TEXTS,  /* cd_texts, may be given many times                     */
     CD_OPTION_FILES   /* the same, of files                                    */
@@ -93,14 +99,14 @@ typedef enum cd_option_kind {
 typedef struct cd_option {
     const char *name; /* without "--" */
     char letter;      /* of the short form; 0: none */
-    const char *
-        arg; /* "FILE"; "[FORM]": may be left out, and is the first of `values` then; NULL: a flag */
+    /* "FILE"; "[FORM]": may be left out, and is the first of `values` then; NULL: a flag */
+    const char *arg;
     cd_option_kind kind;
     size_t offset;      /* into the struct */
     const char *values; /* as above */
     int group;          /* index of its title in cd_command.group */
-    const char
-        *help; /* a sentence without its full stop; NULL: an older name, accepted and not shown */
+    /* a sentence without its full stop; NULL: an older name, accepted and not shown */
+    const char *help;
 } cd_option;
 
 /* Parsed values of the options that every command has, and the operands. */
@@ -108,7 +114,8 @@ typedef struct cd_cli_args {
     cd_texts operand;
     bool help_asked, usage, version, json, quiet;
     int help, log_format; /* cd_cli_help_form; 1: JSON */
-    bool *given; /* (n_row of the command) which of its own options stood in the line; NULL: none */
+    /* (n_row of the command) which of its own options stood in the line; NULL: none */
+    bool *given;
     cd_arena arena; /* of the lists */
 } cd_cli_args;
 
@@ -120,14 +127,17 @@ typedef enum cd_cli_help_form {
 } cd_cli_help_form;
 
 typedef struct cd_command {
-    const char *name;       /* "cdmpp-train"; of a verb "cdmpp-mpi train" */
-    const char *brief;      /* what it does, lower case, no full stop */
-    const char *const *use; /* lines of the synopsis without the name; NULL ends */
-    const char *about;      /* paragraphs, parted by "\n\n" */
+    const char *name;  /* "cdmpp-train"; of a verb "cdmpp-mpi train" */
+    const char *brief; /* what it does, lower case, no full stop */
+    /* lines of the synopsis without the name; NULL ends. NULL: a verb that is a program of its own,
+     * "cdmpp train" is cdmpp-train */
+    const char *const *use;
+    const char *about; /* paragraphs, parted by "\n\n" */
     const cd_option *row;
     size_t n_row;
     const char *const *group; /* titles by cd_option.group; NULL: none */
-    const char *operand; /* patterns of files that operands are, "": any; NULL: there are none */
+    /* patterns of files that operands are, "": any; NULL: there are none */
+    const char *operand;
     const char *const *example;           /* pairs: what, command line; NULL ends */
     const char *const *file;              /* pairs: path, what; NULL ends */
     const char *const *see;               /* "cdmpp-train(1)"; NULL ends */
@@ -137,16 +147,20 @@ typedef struct cd_command {
 } cd_command;
 
 /* Fill `to` and `said` (zeroed by the caller) from argv[1..]. With --help, --usage or --version
- * nothing is checked any more. Errors: EUSAGE (also: two rows of the table have one name), ENOMEM. Free `said` after an error too. */
+ * nothing is checked any more. Errors: EUSAGE (also: two rows of the table have one name), ENOMEM.
+ * Free `said` after an error too. */
 cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_cli_args *said,
                             cdmpp_err *err);
 void cd_cli_args_free(cd_cli_args *said);
-/* Whether files that are written (CD_OPTION_OUTPUT) are none of those that other options and operands name; links count. Errors: EUSAGE. */
+/* Whether files that are written (CD_OPTION_OUTPUT) are none of those that other options and
+ * operands name; links count. Errors: EUSAGE. */
 cdmpp_status cd_option_outputs_apart(const cd_command *c, const void *to, const cd_cli_args *said,
                                      cdmpp_err *err);
-/* Row i of the table and of what every command has; NULL after the last. `common`: one of the latter. */
+/* Row i of the table and of what every command has; NULL after the last. `common`: one of the
+ * latter. */
 const cd_option *cd_option_row(const cd_command *c, size_t i, bool *common);
-/* The row that help shows as its i-th: those of a group stand together, in the order of the table. */
+/* The row that help shows as its i-th: those of a group stand together, in the order of the
+ * table. */
 size_t cd_option_shown(const cd_command *c, size_t i);
 /* Title of the group of row i; NULL: none. */
 const char *cd_option_group(const cd_command *c, size_t i);
@@ -174,14 +188,19 @@ typedef struct cd_cli_exit_row {
 } cd_cli_exit_row;
 const cd_cli_exit_row *cd_cli_exit_rows(size_t *n);
 
-/* ^C and SIGTERM end a command in order: it finishes its line, writes what it has and exits with 130. */
+/* ^C and SIGTERM end a command in order: it finishes its line, writes what it has and exits with
+ * 130. */
 
-/* How long a command may take to end in order after the first signal; then it is ended, with what it has written so far. */
+/* How long a command may take to end in order after the first signal; then it is ended, with what
+ * it has written so far. */
 enum { CD_SIGNALS_GRACE_MS = 1800 };
-/* From now on the first SIGINT or SIGTERM stores its number in *cd_signals_stop() and interrupts system calls; the command ends
- * CD_SIGNALS_GRACE_MS later at the latest, its temporary files removed (cd_file_temp). The second signal kills. SIGPIPE is ignored, because a remote host that goes away is an error of write() and not the end. One command a process. */
+/* From now on the first SIGINT or SIGTERM stores its number in *cd_signals_stop() and interrupts
+ * system calls; the command ends CD_SIGNALS_GRACE_MS later at the latest, its temporary files
+ * removed (cd_file_temp). The second signal kills. SIGPIPE is ignored, because a remote host that
+ * goes away is an error of write() and not the end. One command a process. */
 void cd_signals_take(void);
-/* Standard output could not be written and is a pipe that nobody reads any more, as that of "| head": the process ends by
+/* Standard output could not be written and is a pipe that nobody reads any more, as that of "|
+ *   head": the process ends by
  * SIGPIPE, without a word. Else nothing happens: a full disk is the caller's error. */
 void cd_signals_end_unread(void);
 /* The n-th signal kills in place of the second; 0: none does. */
@@ -197,7 +216,8 @@ volatile sig_atomic_t *cd_signals_stop(void);
  *       return cd_command_main(&table, argc, argv, &o, run);
  *   }
  *
- *   argv ──> options, --help, --version ──> signals ──> run() ──> standard output written? ──> error reported once ──> exit code
+ *   argv ─> options, -help, -version ─> signals ─> run() ─> standard output written? ─> error
+ *     reported once ─> exit code
  *
  * | exit code             | when                                                        |
  * | 0                     | run() succeeded, or help was printed                        |
@@ -218,8 +238,8 @@ typedef struct cd_command_run {
     int exit_code;               /* of a success; run() may set 3 */
 } cd_command_run;
 
-/* The command's own work. `options` is the struct that was filled from the table. An error is reported by the caller, unless
- * run() has reported it and cleared *err (cd_command_reported). */
+/* The command's own work. `options` is the struct that was filled from the table. An error is
+ * reported by the caller, unless run() has reported it and cleared *err (cd_command_reported). */
 typedef cdmpp_status cd_command_fn(cd_command_run *r, void *options, cdmpp_err *err);
 
 /* All of main(). `options` holds the defaults. Returns the exit code. */
@@ -230,12 +250,14 @@ void cd_command_verbose(cd_command_run *r, bool verbose);
 cdmpp_status cd_command_reported(cdmpp_status st, cdmpp_err *err);
 
 /* ---- parts, for commands with another frame ---- */
-/* False: nothing is left to do, *code is the exit code (0 or 1: help, 2: usage) and there is nothing to end. */
+/* False: nothing is left to do, *code is the exit code (0 or 1: help, 2: usage) and there is
+ * nothing to end. */
 bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **argv, void *to,
                       int *code);
 /* Frees what cd_command_begin made. */
 void cd_command_end(cd_command_run *f);
-/* Logs the error where `st` is one, and ends the command; the exit code: 3 where all went well but some items were left out. */
+/* Logs the error where `st` is one, and ends the command; the exit code: 3 where all went well but
+ * some items were left out. */
 int cd_command_finish(cd_command_run *f, cdmpp_status st, const cdmpp_err *err, bool left_out);
 /* Prints "cdmpp-train: <message>" and where help is; returns the exit code. */
 int cd_command_usage(cd_command_run *f, const cdmpp_err *err);
@@ -243,21 +265,25 @@ int cd_command_usage(cd_command_run *f, const cdmpp_err *err);
 /* ---- output ---- */
 /* The version and the libraries in use, as lines or as one JSON object. */
 void cd_command_version(cd_buf *b, const char *name, bool json);
-/* {"schema":..,"command":..,"result":<result>,"warnings":["..."]} and a line end; `result` is JSON, and freed. The warnings are those that the log kept;
- * every command with --json keeps them. log NULL: none. */
+/* {"schema":..,"command":..,"result":<result>,"warnings":["..."]} and a line end; `result` is JSON,
+ * and freed. The warnings are those that the log kept; every command with --json keeps them. log
+ * NULL: none. */
 void cd_command_json(cd_buf *b, const char *schema, const char *command, const cd_log *log,
                      CD_TAKE cd_buf *result);
 /* A text as a JSON string; `text` is freed. */
 void cd_command_quote(cd_buf *b, CD_TAKE cd_buf *text);
 /* All of the text to standard output; `b` is freed. Errors: EIO, ENOMEM. */
 cdmpp_status cd_command_print(CD_TAKE cd_buf *b, cdmpp_err *err);
-/* To standard output: the text, or with json the JSON object in it inside the envelope of cd_command_json. Frees b. Errors: EIO, ENOMEM. */
+/* To standard output: the text, or with json the JSON object in it inside the envelope of
+ * cd_command_json. Frees b. Errors: EIO, ENOMEM. */
 cdmpp_status cd_command_result(bool json, const char *schema, const char *command,
                                const cd_log *log, CD_TAKE cd_buf *b, cdmpp_err *err);
 
-/* option_number -- options whose value is a real number: kept as text in the table of options, read by the command's check. */
+/* option_number -- options whose value is a real number: kept as text in the table of options, read
+ * by the command's check. */
 
-/* A number in lo .. hi; text NULL (the option was not given): *out stays as it is. Errors: EUSAGE, names the option. */
+/* A number in lo .. hi; text NULL (the option was not given): *out stays as it is. Errors: EUSAGE,
+ * names the option. */
 cdmpp_status cd_option_number(const char *option, const char *text, double lo, double hi,
                               double *out, cdmpp_err *err);
 
@@ -285,6 +311,8 @@ void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char
 void cd_progress_step(cd_progress *p, uint64_t done);
 /* Removes the bar and reports count, time and rate. */
 void cd_progress_end(cd_progress *p);
+/* Removes the bar without a word, in place of cd_progress_end. */
+void cd_progress_clear(cd_progress *p);
 /* A time as 0:20 or 1:02:03; "?" for NaN. */
 void cd_progress_put_time(cd_buf *b, double s);
 /* The line itself, for `done` after `elapsed_s`; exposed to be tested. */

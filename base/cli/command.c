@@ -1,10 +1,11 @@
-/* What all commands do alike: read the options, answer --help, --usage and --version, set up the log, run, report an
- * error once, end with the exit code of its status. */
+/* What all commands do alike: read the options, answer --help, --usage and --version, set up the
+ * log, run, report an error once, end with the exit code of its status. */
 #include "base/cli/cli.h"
 
 #include "base/cli/library_versions.h"
 
-/* Names of files may hold what a terminal takes for commands. Of texts without such characters nothing is copied. */
+/* Names of files may hold what a terminal takes for commands. Of texts without such characters
+ * nothing is copied. */
 static void harmless(cd_buf *b) {
     cd_buf clean = {0};
     bool any = false;
@@ -101,7 +102,8 @@ static void report(cd_command_run *f, const cdmpp_err *err) {
     cd_log_err(&f->log, CD_LOG_ERROR, err);
 }
 
-/* --quiet and --log-format hold even for a mistake later in the same line: they are read before it is reported. */
+/* --quiet and --log-format hold even for a mistake later in the same line: they are read before it
+ * is reported. */
 bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **argv, void *to,
                       int *code) {
     cdmpp_err err = {0};
@@ -140,7 +142,8 @@ cdmpp_status cd_command_reported(cdmpp_status st, cdmpp_err *err) {
     return st;
 }
 
-/* A full disk shows only when the buffer of standard output is flushed: a command that could not write must not end with 0. */
+/* A full disk shows only when the buffer of standard output is flushed: a command that could not
+ * write must not end with 0. */
 int cd_command_main(const cd_command *c, int argc, char **argv, void *options, cd_command_fn *run) {
     cdmpp_err err = {0};
     cd_command_run r;

@@ -1,5 +1,5 @@
-/* Versions of the libraries that this program is linked with. Symbols are looked up by name with dlsym(): a direct
- * call would make every command load every library. */
+/* Versions of the libraries that this program is linked with. Symbols are looked up by name with
+ * dlsym(): a direct call would make every command load every library. */
 #include "base/cli/library_versions.h"
 
 #include <dlfcn.h>

@@ -2,7 +2,8 @@
  *
  *   "HDF5 1.10.8"  "XGBoost 1.7.4" ...   those that the program was linked with
  *
- * The running process is searched by symbol name: a call from here would make every command load every library. No state, any thread. */
+ * The running process is searched by symbol name: a call from here would make every command load
+ * every library. No state, any thread. */
 #ifndef CD_LIBRARY_VERSIONS_H
 #define CD_LIBRARY_VERSIONS_H
 #include <stdbool.h>

@@ -1,5 +1,6 @@
-/* Messages of a command, as text or as one JSON object a line. A line is built first and written with one call under
- * a lock, so lines of several threads do not mix and a progress bar is erased before them. */
+/* Messages of a command, as text or as one JSON object a line. A line is built first and written
+ * with one call under a lock, so lines of several threads do not mix and a progress bar is erased
+ * before them. */
 #include "base/cli/cli.h"
 
 #include <math.h>
@@ -148,8 +149,8 @@ void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) {
     va_start(ap, fmt);
     const int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (n >= (int)sizeof text &&
-        (whole = cd_mem_alloc((size_t)n + 1))) { /* long paths: the reason comes behind them */
+    /* long paths: the reason comes behind them */
+    if (n >= (int)sizeof text && (whole = cd_mem_alloc((size_t)n + 1))) {
         va_start(ap, fmt);
         vsnprintf(whole, (size_t)n + 1, fmt, ap);
         va_end(ap);

@@ -1,6 +1,6 @@
-/* Parses a command line over the command's table of options. The rows that every command has (--json, --quiet, --help
- * ...) follow its own rows. Own code instead of getopt, because getopt accepts abbreviations, and because one table
- * must also give help, manual and completion. */
+/* Parses a command line over the command's table of options. The rows that every command has
+ * (--json, --quiet, --help ...) follow its own rows. Own code instead of getopt, because getopt
+ * accepts abbreviations, and because one table must also give help, manual and completion. */
 #include "base/cli/cli.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Completion scripts for bash and zsh from a command's table of options. They need nothing but the shell, so they
- * work without the bash-completion package. */
+/* Completion scripts for bash and zsh from a command's table of options. They need nothing but the
+ * shell, so they work without the bash-completion package. */
 #include "base/cli/cli.h"
 
 /* "cdmpp-mpi train" as a name in a shell: "_cdmpp_mpi_train". */
@@ -9,6 +9,16 @@ static void function(cd_buf *b, const char *name) {
 }
 
 static const char *verb_name(const cd_command *c) { return strrchr(c->name, ' ') + 1; }
+
+/* "cdmpp train" is cdmpp-train, which has a completion of its own. */
+static bool is_program(const cd_command *c) { return !c->use; }
+
+static void call_verb(cd_buf *b, const cd_command *c) {
+    if (is_program(c))
+        cd_buf_putf(b, "_cdmpp_program %.*s-%s", (int)(verb_name(c) - 1 - c->name), c->name,
+                    verb_name(c));
+    else function(b, c->name);
+}
 
 /* Every part of "a|b" in quotes, `sep` between. */
 static void parts(cd_buf *b, const char *values, const char *quote, const char *sep) {
@@ -65,8 +75,8 @@ static void bash_operands(cd_buf *b, const cd_command *c) {
     cd_buf_puts(b, "\n");
 }
 
-/* One function a command and a verb. bash splits --name=value at the =, so the function joins the words again before
- * it looks. */
+/* One function a command and a verb. bash splits --name=value at the =, so the function joins the
+ * words again before it looks. */
 static void bash_function(cd_buf *b, const cd_command *c) {
     const cd_option *o;
     function(b, c->name);
@@ -76,7 +86,7 @@ static void bash_function(cd_buf *b, const cd_command *c) {
     for (size_t i = 0; c->verb && c->verb[i]; i++) {
         cd_buf_putf(b, "    if [[ $COMP_CWORD -gt 1 && ${COMP_WORDS[1]} == %s ]]; then ",
                     verb_name(c->verb[i]));
-        function(b, c->verb[i]->name);
+        call_verb(b, c->verb[i]);
         cd_buf_puts(b, "; return; fi\n");
     }
     cd_buf_puts(
@@ -95,6 +105,16 @@ static void bash_function(cd_buf *b, const cd_command *c) {
     cd_buf_puts(b, "    fi\n}\n");
 }
 
+/* Its script lies beside this one. */
+static const char bash_program[] =
+    "# PROGRAM: completes as for that one, with the words behind the first\n"
+    "_cdmpp_program() {\n"
+    "    local f=_${1//-/_} here=${BASH_SOURCE[0]%/*}\n"
+    "    declare -F \"$f\" >/dev/null || { [[ -r $here/$1 ]] && . \"$here/$1\"; } || return 0\n"
+    "    COMP_WORDS=(\"$1\" \"${COMP_WORDS[@]:2}\") COMP_CWORD=$((COMP_CWORD - 1))\n"
+    "    \"$f\"\n"
+    "}\n";
+
 void cd_option_bash(cd_buf *b, const cd_command *c) {
     cd_buf_putf(b, "# bash completion of %s, made from its table of options: --help=bash\n",
                 c->name);
@@ -105,7 +125,9 @@ void cd_option_bash(cd_buf *b, const cd_command *c) {
                    "\"!$p\" -- \"$cur\"; done)\n"
                    "    compopt -o filenames 2>/dev/null || :\n"
                    "}\n");
-    for (size_t i = 0; c->verb && c->verb[i]; i++) bash_function(b, c->verb[i]);
+    if (c->verb && is_program(c->verb[0])) cd_buf_puts(b, bash_program);
+    for (size_t i = 0; c->verb && c->verb[i]; i++)
+        if (!is_program(c->verb[i])) bash_function(b, c->verb[i]);
     bash_function(b, c);
     cd_buf_puts(b, "complete -F ");
     function(b, c->name);
@@ -172,7 +194,7 @@ static void zsh_function(cd_buf *b, const cd_command *c) {
                     ")' \\\n        '*:: :->rest'\n    [[ $state == rest ]] && case $line[1] in\n");
         for (size_t i = 0; c->verb[i]; i++) {
             cd_buf_putf(b, "    %s) ", verb_name(c->verb[i]));
-            function(b, c->verb[i]->name);
+            call_verb(b, c->verb[i]);
             cd_buf_puts(b, " ;;\n");
         }
         cd_buf_puts(b, "    esac");
@@ -188,7 +210,10 @@ void cd_option_zsh(cd_buf *b, const cd_command *c) {
     cd_buf_putf(b,
                 "#compdef %s\n# zsh completion of %s, made from its table of options: --help=zsh\n",
                 c->name, c->name);
-    for (size_t i = 0; c->verb && c->verb[i]; i++) zsh_function(b, c->verb[i]);
+    if (c->verb && is_program(c->verb[0]))
+        cd_buf_puts(b, "_cdmpp_program() { words[1]=$1; (( $+functions[_$1] )) && _$1 }\n");
+    for (size_t i = 0; c->verb && c->verb[i]; i++)
+        if (!is_program(c->verb[i])) zsh_function(b, c->verb[i]);
     zsh_function(b, c);
     cd_buf_putf(b, "if [[ $funcstack[1] == _%s ]]; then ", c->name);
     function(b, c->name);

@@ -1,5 +1,5 @@
-/* --help and --usage in 80 columns, and the exit codes that all commands share. Paragraphs of `about` are parted by
- * an empty line. */
+/* --help and --usage in 80 columns, and the exit codes that all commands share. Paragraphs of
+ * `about` are parted by an empty line. */
 #include <stdio.h>
 
 #include "base/cli/cli.h"

@@ -1,4 +1,5 @@
-/* The manual page of a command in roff, from its table of options: help and manual cannot disagree. */
+/* The manual page of a command in roff, from its table of options: help and manual cannot
+ * disagree. */
 #include <ctype.h>
 
 #include "base/cli/cli.h"
@@ -134,7 +135,8 @@ static void examples(cd_buf *b, const char *const *pair) {
     }
 }
 
-/* What is the same for every command (exit status, environment), and the command's files, examples and references. */
+/* What is the same for every command (exit status, environment), and the command's files, examples
+ * and references. */
 static void last_sections(cd_buf *b, const cd_command *c) {
     static const char *const environment[] = {
         "NO_COLOR", "If set and not empty: no colours. There are none off a terminal anyway.",
@@ -159,6 +161,19 @@ static void last_sections(cd_buf *b, const cd_command *c) {
     if (c->see) cd_buf_puts(b, "\n");
 }
 
+/* Verbs that are programs of their own have pages of their own. */
+static void programs(cd_buf *b, const cd_command *c) {
+    bool any = false;
+    for (size_t i = 0; c->verb && c->verb[i]; i++) {
+        if (c->verb[i]->use) continue;
+        cd_buf_puts(b, any ? "" : ".SH COMMANDS\n");
+        any = true;
+        cd_buf_putf(b, ".TP\n\\fB%s\\fR\n", strrchr(c->verb[i]->name, ' ') + 1);
+        text(b, c->verb[i]->brief);
+        cd_buf_puts(b, "\n");
+    }
+}
+
 /* Options of the command first, those that all commands have after them; a section per verb. */
 void cd_option_man(cd_buf *b, const cd_command *c) {
     head(b, c);
@@ -169,7 +184,9 @@ void cd_option_man(cd_buf *b, const cd_command *c) {
     cd_buf_puts(b, ".SH OPTIONS\n");
     rows(b, c, true);
     rows(b, c, false);
+    programs(b, c);
     for (size_t i = 0; c->verb && c->verb[i]; i++) {
+        if (!c->verb[i]->use) continue;
         cd_buf_puts(b, ".SH COMMAND ");
         for (const char *s = strrchr(c->verb[i]->name, ' ') + 1; *s; s++)
             cd_buf_putf(b, "%c", toupper((unsigned char)*s));

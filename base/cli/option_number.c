@@ -1,4 +1,5 @@
-/* Real numbers of options. They are no kind of cd_option: their bounds are open in form ("0.05", "1e-3"), and help shows no range for them. */
+/* Real numbers of options. They are no kind of cd_option: their bounds are open in form ("0.05",
+ * "1e-3"), and help shows no range for them. */
 #include "base/cli/cli.h"
 
 #include <stdlib.h>

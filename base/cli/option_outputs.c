@@ -1,4 +1,5 @@
-/* Files that a command writes are none of those that it reads: whoever mixes two names up keeps the data. */
+/* Files that a command writes are none of those that it reads: whoever mixes two names up keeps the
+ * data. */
 #include <string.h>
 
 #include "base/cli/cli.h"

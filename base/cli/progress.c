@@ -1,5 +1,5 @@
-/* A progress bar. It is redrawn at most five times a second, and only on a terminal; in a log file a bar would be
- * thousands of lines. */
+/* A progress bar. It is redrawn at most five times a second, and only on a terminal; in a log file
+ * a bar would be thousands of lines. */
 #include "base/cli/cli.h"
 
 #include <math.h>
@@ -49,8 +49,8 @@ void cd_progress_text(const cd_progress *p, double elapsed_s, char *buf, size_t 
     cd_buf_free(&eta);
 }
 
-/* Threads may step out of order, so the count only grows. The lock of the log is taken inside redraw() and
- * cd_log_put(). */
+/* Threads may step out of order, so the count only grows. The lock of the log is taken inside
+ * redraw() and cd_log_put(). */
 void cd_progress_step(cd_progress *p, uint64_t done) {
     char text[256];
     if (p->log->level < CD_LOG_INFO) return;
@@ -71,5 +71,10 @@ void cd_progress_end(cd_progress *p) {
     const double s = cd_clock_wall() - p->begin_s;
     cd_log_put(p->log, CD_LOG_INFO, "%s: %llu %s in %.2f s (%.3g %s/s)", p->what,
                (unsigned long long)p->done, p->unit, s, s > 0 ? (double)p->done / s : 0, p->unit);
+    pthread_mutex_destroy(&p->lock);
+}
+
+void cd_progress_clear(cd_progress *p) {
+    if (p->tty && p->log->partial) cd_log_redraw(p->log, "", 0);
     pthread_mutex_destroy(&p->lock);
 }

@@ -1,5 +1,5 @@
-/* One handler of SIGINT and SIGTERM for all commands. It stores the number, which loops look at, and sets a timer for work that
- * looks too rarely: a handler may do no more than that. */
+/* One handler of SIGINT and SIGTERM for all commands. It stores the number, which loops look at,
+ * and sets a timer for work that looks too rarely: a handler may do no more than that. */
 #include <poll.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -8,10 +8,12 @@
 #include "base/io/io.h"
 
 static volatile sig_atomic_t stop, seen, kill_at = 2;
-static pid_t
-    owner; /* the command itself: a process that it forked has no temporaries of its own, and must not remove those */
+/* the command itself: a process that it forked has no temporaries of its own, and must not remove
+ * those */
+static pid_t owner;
 
-/* The command did not end in order in time. Files of results are renamed into place when they are whole, so none is cut. */
+/* The command did not end in order in time. Files of results are renamed into place when they are
+ * whole, so none is cut. */
 static void on_overdue(int sig) {
     static const char text[] = "stopped: what was not written yet is lost\n";
     (void)sig;
@@ -40,14 +42,15 @@ void cd_signals_kill_at(int n) { kill_at = n; }
 
 void cd_signals_take(void) {
     owner = getpid();
-    const struct sigaction act = {.sa_handler =
-                                      on_signal}; /* without SA_RESTART: a blocking read returns */
+    /* without SA_RESTART: a blocking read returns */
+    const struct sigaction act = {.sa_handler = on_signal};
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* poll() tells a pipe without a reader from a full disk: errno of the failed write is gone by then. */
+/* poll() tells a pipe without a reader from a full disk: errno of the failed write is gone by
+ * then. */
 void cd_signals_end_unread(void) {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
     sigset_t set;

@@ -1,5 +1,5 @@
-/* Chunks of an arena. Each new chunk is twice as large as the one before, so the last one is the largest, and a reset
- * keeps it: after a few records no record needs the heap any more. */
+/* Chunks of an arena. Each new chunk is twice as large as the one before, so the last one is the
+ * largest, and a reset keeps it: after a few records no record needs the heap any more. */
 #include "base/core/arena.h"
 
 #include <stdalign.h>

@@ -2,10 +2,10 @@
  *
  *   [chunk 0: used | free] -> [chunk 1: used | free] -> NULL
  *
- * Everything made while parsing one record (JSON tree, AST, feature rows) dies
- * together at cd_arena_reset(), which keeps the largest chunk so that the next
- * record of that size allocates nothing.  Not thread-safe: one arena a thread.
- * Under AddressSanitizer the free part of a chunk is poisoned; under CD_FAULT=2 each piece may be refused. */
+ * Everything made while parsing one record (JSON tree, AST, feature rows) dies together at
+ * cd_arena_reset(), which keeps the largest chunk so that the next record of that size allocates
+ * nothing.  Not thread-safe: one arena a thread. Under AddressSanitizer the free part of a chunk is
+ * poisoned; under CD_FAULT=2 each piece may be refused. */
 #ifndef CD_ARENA_H
 #define CD_ARENA_H
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 typedef struct cd_arena {
     struct cd_arena_chunk *head; /* chunk being filled */
     unsigned char *at, *end;     /* its free part */
-    bool
-        oom; /* an allocation was refused since the arena was new or reset: many arrays need one check */
+    /* an allocation was refused since the arena was new or reset: many arrays need one check */
+    bool oom;
 } cd_arena;
 
 #define CD_ARENA_ALIGN ((size_t)16)

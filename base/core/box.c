@@ -1,5 +1,6 @@
-/* Boxes of tensors: intersection, whether a box is one run of memory, the same elements in another shape, copying.
- * Partitioned networks move boxes between devices; a box that is a run moves with one copy. */
+/* Boxes of tensors: intersection, whether a box is one run of memory, the same elements in another
+ * shape, copying. Partitioned networks move boxes between devices; a box that is a run moves with
+ * one copy. */
 #include "base/core/core.h"
 
 #include <string.h>
@@ -48,7 +49,8 @@ void cd_box_strides(uint32_t rank, const int64_t *shape, int64_t *stride) {
     for (uint32_t d = rank; d-- > 0; s *= shape[d]) stride[d] = s;
 }
 
-/* Behind the first dimension that it has more than one element of, a run has all of every dimension. */
+/* Behind the first dimension that it has more than one element of, a run has all of every
+ * dimension. */
 bool cd_box_run(const cd_box *b, const int64_t *shape, int64_t *first) {
     int64_t stride[CD_BOX_RANK], at = 0;
     bool seen = false, run = true;
@@ -62,7 +64,8 @@ bool cd_box_run(const cd_box *b, const int64_t *shape, int64_t *first) {
     return run || !cd_box_elements(b);
 }
 
-/* The box with this first element and number, if it is one, of a row-major shape: all elements lie in a row. */
+/* The box with this first element and number, if it is one, of a row-major shape: all elements lie
+ * in a row. */
 static bool run_box(int64_t first, int64_t n, uint32_t rank, const int64_t *to, cd_box *out) {
     int64_t stride[CD_BOX_RANK];
     cd_box_strides(rank, to, stride);

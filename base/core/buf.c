@@ -1,5 +1,5 @@
-/* A growing text. The capacity doubles; the first failed allocation sets `oom`, and from then on nothing is added, so
- * a caller checks once at the end. */
+/* A growing text. The capacity doubles; the first failed allocation sets `oom`, and from then on
+ * nothing is added, so a caller checks once at the end. */
 #include "base/core/core.h"
 
 #include <locale.h>
@@ -74,8 +74,9 @@ void cd_buf_put_json_real(cd_buf *b, double v) {
     else cd_buf_puts(b, "null");
 }
 
-/* The code point of a character of (k) bytes that JSON allows as it is but a terminal may take for a command: the control characters from 0x7f to 0x9f,
- * and U+2028 to U+202E and U+2066 to U+2069, which break lines or turn their direction. 0: another character. */
+/* The code point of a character of (k) bytes that JSON allows as it is but a terminal may take for
+ * a command: the control characters from 0x7f to 0x9f, and U+2028 to U+202E and U+2066 to U+2069,
+ * which break lines or turn their direction. 0: another character. */
 static unsigned unseen(const unsigned char *c, size_t k) {
     if (k == 1 && *c == 0x7f) return 0x7f;
     if (k == 2 && *c == 0xC2 && c[1] < 0xA0) return c[1];

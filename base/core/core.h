@@ -1,9 +1,11 @@
 /* The door of base/core: other rooms include this header and no other of the room.
  *
- * What every file uses. Errors carry status, file, line and key (err). Memory comes from the heap (mem), from an arena that is
- * reset after each record (arena), or grows (grow, buf). Then borrowed strings (str), hashes (hash, md5, sha256), random
- * numbers that do not depend on the order of use (rng), clocks, sorting, a pool of threads, numbers that threads wait for (counter),
- * boxes of tensors, the expected minimum of several normals (order_stat), the nearest word to a misspelt one (did_you_mean). */
+ * What every file uses. Errors carry status, file, line and key (err). Memory comes from the heap
+ * (mem), from an arena that is reset after each record (arena), or grows (grow, buf). Then borrowed
+ * strings (str), hashes (hash, md5, sha256), random numbers that do not depend on the order of use
+ * (rng), clocks, sorting, a pool of threads, numbers that threads wait for (counter), boxes of
+ * tensors, the expected minimum of several normals (order_stat), the nearest word to a misspelt one
+ * (did_you_mean). */
 #ifndef CD_BASE_CORE_DOOR_H
 #define CD_BASE_CORE_DOOR_H
 #include <openssl/sha.h>
@@ -22,8 +24,9 @@
 
 /* A rectangular piece of a tensor.
  *
- *   shape (56, 64)     rows 20..36, all columns     lo (20, 0)   n (16, 64)     1024 elements, one run from element 1280 on
- *                      all rows, columns 0..8       lo (0, 0)    n (56, 8)      448 elements, 56 runs
+ *   shape (56, 64)  rows 20..36, all columns  lo (20, 0)  n (16, 64)  1024 elements, one run from
+ *     element 1280 on
+ *                   all rows, columns 0..8    lo (0, 0)   n (56, 8)   448 elements, 56 runs
  *
  *   (1) 0 <= lo[d], n[d] >= 0, lo[d] + n[d] <= shape[d]; rank 0 is one element;
  *   (2) run: all its elements lie in a row in the row-major tensor.
@@ -38,17 +41,19 @@ typedef struct cd_box {
 
 cd_box cd_box_whole(uint32_t rank, const int64_t *shape); /* all of a tensor */
 int64_t cd_box_elements(const cd_box *b);                 /* number of elements */
-bool cd_box_equal(const cd_box *a,
-                  const cd_box *b); /* same rank, place and size; two empty boxes may differ */
+/* same rank, place and size; two empty boxes may differ */
+bool cd_box_equal(const cd_box *a, const cd_box *b);
 bool cd_box_inside(const cd_box *in, const cd_box *out); /* all of `in` is in `out` */
 /* False: nothing is in both, *out has no elements. Ranks are equal. */
 bool cd_box_meet(const cd_box *a, const cd_box *b, cd_box *out);
 /* (2); *first: its first element. An empty box is a run. */
 bool cd_box_run(const cd_box *b, const int64_t *shape, int64_t *first);
-/* The box of a tensor of another shape with as many elements that has the same elements; false: there is none. */
+/* The box of a tensor of another shape with as many elements that has the same elements; false:
+ * there is none. */
 bool cd_box_reshape(const cd_box *b, const int64_t *shape, uint32_t rank, const int64_t *to,
                     cd_box *out);
-/* Copies `n` elements of `size` bytes each way; strides in elements, of both sides; from and to are at the first element. */
+/* Copies `n` elements of `size` bytes each way; strides in elements, of both sides; from and to are
+ * at the first element. */
 void cd_box_copy(void *to, const int64_t *to_stride, const void *from, const int64_t *from_stride,
                  uint32_t rank, const int64_t *n, size_t size);
 /* Strides of a row-major tensor, in elements. */
@@ -64,7 +69,8 @@ typedef struct cd_buf {
     bool oom;
 } cd_buf;
 
-/* Append n bytes, a text, a printf format, a decimal integer. Nothing is added once `oom` is set. */
+/* Append n bytes, a text, a printf format, a decimal integer. Nothing is added once `oom` is
+ * set. */
 void cd_buf_put(cd_buf *b, const char *p, size_t n);
 void cd_buf_putf(cd_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cd_buf_put_int(cd_buf *b, int64_t v);
@@ -103,8 +109,9 @@ size_t cd_did_you_mean_distance(const char *a, const char *b);
 /* The first of (n) names that is nearest to `asked`, when at most a third of the letters
  * of `asked` and one more differ, and fewer than the name has; else NULL. */
 const char *cd_did_you_mean_nearest(const char *asked, const char *const *name, size_t n);
-/* Of (n) names at most `most` for out[], by letters and digits alone, without case: all that begin with `asked`; else the
- * nearest one; else the longest that `asked` begins with, of 3 letters or more; else those whose beginning is nearest to `asked`. How many. */
+/* Of (n) names at most `most` for out[], by letters and digits alone, without case: all that begin
+ * with `asked`; else the nearest one; else the longest that `asked` begins with, of 3 letters or
+ * more; else those whose beginning is nearest to `asked`. How many. */
 size_t cd_did_you_mean_several(const char *asked, const char *const *name, size_t n,
                                const char **out, size_t most);
 
@@ -126,11 +133,12 @@ size_t cd_did_you_mean_several(const char *asked, const char *const *name, size_
         if (cd_st_ != CDMPP_OK) return cd_st_;                                                     \
     } while (0)
 
-/* What CD_FAIL calls: fills *err (NULL: nothing) with status, place in the sources and a message of printf. */
+/* What CD_FAIL calls: fills *err (NULL: nothing) with status, place in the sources and a message of
+ * printf. */
 void cd_err_raise(cdmpp_err *err, cdmpp_status code, const char *src, int src_line, const char *fmt,
                   ...) __attribute__((format(printf, 5, 6)));
-/* Put `key.` or `[i]` in front of the key of *err; set path and line unless a function below has set them. The three
- * functions after these do the same for a status that is passed on. */
+/* Put `key.` or `[i]` in front of the key of *err; set path and line unless a function below has
+ * set them. The three functions after these do the same for a status that is passed on. */
 void cd_err_add_key(cdmpp_err *err, const char *key);
 void cd_err_add_index(cdmpp_err *err, size_t i);
 void cd_err_add_place(cdmpp_err *err, const char *path, long line);
@@ -148,17 +156,24 @@ static inline cdmpp_status cd_err_at(cdmpp_err *err, cdmpp_status st, const char
     if (err && st) cd_err_add_place(err, path, line);
     return st;
 }
+/* *err (NULL: nothing) becomes *why, an error that was kept aside. Its status. */
+static inline cdmpp_status cd_err_from(cdmpp_err *err, const cdmpp_err *why) {
+    if (err) *err = *why;
+    return why->code;
+}
 
 /* Room for one more element of an array that doubles.
  *
  *   if (CD_GROW(list->item, list->n, list->cap)) return CD_FAIL(err, ENOMEM, "items");
  *   list->item[list->n++] = x;
  *
- * The array is (cap) elements from the heap, or NULL with cap 0; free it with cd_mem_free. `cap` is size_t or uint32_t.
- * CD_GROW_IN does the same in an arena, where the old array stays until the arena is reset. */
+ * The array is (cap) elements from the heap, or NULL with cap 0; free it with cd_mem_free. `cap` is
+ * size_t or uint32_t. CD_GROW_IN does the same in an arena, where the old array stays until the
+ * arena is reset. */
 
-/* A block of at least n + 1 elements of `size` bytes with the first n of `p` in it, and its new *cap; NULL: out of
- * memory, nothing has changed. `limit` is the largest capacity that the caller's counter can hold. */
+/* A block of at least n + 1 elements of `size` bytes with the first n of `p` in it, and its new
+ * *cap; NULL: out of memory, nothing has changed. `limit` is the largest capacity that the caller's
+ * counter can hold. */
 void *cd_grow_heap(void *p, size_t n, size_t *cap, size_t size, size_t limit);
 void *cd_grow_arena(cd_arena *a, const void *p, size_t n, size_t *cap, size_t size, size_t limit);
 
@@ -183,10 +198,10 @@ void *cd_grow_arena(cd_arena *a, const void *p, size_t n, size_t *cap, size_t si
  *
  *   start -> add, add, ... -> the state is the hash
  *
- * Each step multiplies 64 x 64 bits to 128 and folds, twice with different constants; each add
- * ends with its length, so ("ab","c") and ("a","bc") differ. Not cryptographic: two of 2^32
- * candidates fall together with a chance of about 2^-65 unless somebody constructs them.
- * The same on every machine of one byte order; nothing that is stored depends on it. No state, any thread. */
+ * Each step multiplies 64 x 64 bits to 128 and folds, twice with different constants; each add ends
+ * with its length, so ("ab","c") and ("a","bc") differ. Not cryptographic: two of 2^32 candidates
+ * fall together with a chance of about 2^-65 unless somebody constructs them. The same on every
+ * machine of one byte order; nothing that is stored depends on it. No state, any thread. */
 
 typedef struct cd_hash {
     uint64_t a, b;
@@ -251,6 +266,13 @@ int cd_sort_by_text(const void *a, const void *b);
 void cd_sort_doubles(double *v, size_t n);
 /* The middle of n > 0 sorted numbers; the mean of the middle two where n is even. */
 double cd_sort_median(const double *sorted, size_t n);
+/* The same of n > 0 numbers in any order, which are sorted. */
+double cd_sort_to_median(double *v, size_t n);
+/* The value that a share p (0 to 1) of sorted numbers does not exceed, linear between two of them
+ * (numpy.quantile). n 0: NaN. */
+double cd_sort_quantile(const double *sorted, size_t n, double p);
+/* The same of numbers in any order, which are sorted. */
+double cd_sort_to_quantile(double *v, size_t n, double p);
 
 /* A borrowed run of bytes: a field of a line, a JSON string, a name. It need not end with a NUL. */
 
@@ -272,9 +294,11 @@ bool cd_str_is_utf8(cd_str s);
 size_t cd_str_utf8_len(cd_str s);
 /* Does the name match the pattern, in which a * stands for any letters, also none? */
 bool cd_str_fits(const char *pattern, const char *name);
-/* At most n bytes of a text, in place: its middle becomes "...", as both the beginning and the end of a path say more. UTF-8 stays whole. */
+/* At most n bytes of a text, in place: its middle becomes "...", as both the beginning and the end
+ * of a path say more. UTF-8 stays whole. */
 void cd_str_cut_middle(char *text, size_t n);
-/* The same for a message: its longest words lose their middle first, as they are paths, and its end only when that is not enough. */
+/* The same for a message: its longest words lose their middle first, as they are paths, and its end
+ * only when that is not enough. */
 void cd_str_shorten(char *text, size_t n);
 /* A copy that ends with a NUL; NULL when out of memory. */
 CD_KEEP char *cd_str_dup(cd_arena *a, cd_str s);

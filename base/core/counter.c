@@ -10,8 +10,8 @@
 #include "base/core/core.h"
 
 enum { SPINS = 64 }; /* of a wait between two readings of the clock */
-#define TAKEN_S                                                                                    \
-    1e-4 /* between them is a time slice of somebody else: polls and a yield to nobody take microseconds */
+/* between them is a time slice of somebody else: polls and a yield to nobody take microseconds */
+#define TAKEN_S 1e-4
 
 static void pause_a_little(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -23,7 +23,8 @@ static bool reached(cd_counter *w, uint32_t want) {
     return (int32_t)(atomic_load(&w->value) - want) >= 0;
 }
 
-/* Either the sleeper sees the new value, or wake() sees the sleeper: both are sequentially consistent, so all threads see one order of them. */
+/* Either the sleeper sees the new value, or wake() sees the sleeper: both are sequentially
+ * consistent, so all threads see one order of them. */
 static void sleep_until(cd_counter *w, uint32_t want) {
     atomic_fetch_add(&w->sleepers, 1);
     for (uint32_t now = atomic_load(&w->value); (int32_t)(now - want) < 0;

@@ -1,5 +1,5 @@
-/* The word that a user probably meant. Levenshtein's distance is enough for names of options and keys: they are short
- * and few. */
+/* The word that a user probably meant. Levenshtein's distance is enough for names of options and
+ * keys: they are short and few. */
 #include "base/core/core.h"
 
 #include <ctype.h>
@@ -37,8 +37,8 @@ const char *cd_did_you_mean_nearest(const char *asked, const char *const *name, 
     size_t least = strlen(asked) / 3 + 2;
     for (size_t i = 0; i < n; i++) {
         const size_t d = cd_did_you_mean_distance(asked, name[i]);
-        if (d >= least || d == CD_DID_YOU_MEAN_MAX || d >= strlen(name[i]))
-            continue; /* as many changes as it has letters: another word */
+        /* as many changes as it has letters: another word */
+        if (d >= least || d == CD_DID_YOU_MEAN_MAX || d >= strlen(name[i])) continue;
         best = name[i];
         least = d;
     }
@@ -54,7 +54,8 @@ static size_t bare(const char *s, char to[CD_DID_YOU_MEAN_MAX]) {
     return n;
 }
 
-/* Names whose beginning is as near to `a` as the nearest one's: "resnt" is no beginning of "resnet-50", and too far from all of it. */
+/* Names whose beginning is as near to `a` as the nearest one's: "resnt" is no beginning of
+ * "resnet-50", and too far from all of it. */
 static size_t begin_alike(const char *a, const char *const *name, size_t n, const char **out,
                           size_t most) {
     char b[CD_DID_YOU_MEAN_MAX];
@@ -62,8 +63,8 @@ static size_t begin_alike(const char *a, const char *const *name, size_t n, cons
     size_t k = 0, begin, least = len / 4 + 1;
     for (size_t i = 0; i < n; i++) {
         bare(name[i], b);
-        if (*a != *b)
-            continue; /* the first letter is seldom wrong, and short beginnings are near to much */
+        /* the first letter is seldom wrong, and short beginnings are near to much */
+        if (*a != *b) continue;
         (void)distance(a, b, &begin);
         if (begin < least) k = 0, least = begin; /* those before it were not as near */
         if (begin == least && k < most) out[k++] = name[i];
@@ -71,7 +72,8 @@ static size_t begin_alike(const char *a, const char *const *name, size_t n, cons
     return k;
 }
 
-/* "bert" is the beginning of four names and so far from each that a distance finds none; "vit-b-16" is more than one has. */
+/* "bert" is the beginning of four names and so far from each that a distance finds none; "vit-b-16"
+ * is more than one has. */
 size_t cd_did_you_mean_several(const char *asked, const char *const *name, size_t n,
                                const char **out, size_t most) {
     char a[CD_DID_YOU_MEAN_MAX], b[CD_DID_YOU_MEAN_MAX];

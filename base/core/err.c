@@ -1,5 +1,6 @@
-/* Statuses and errors. One table (CDMPP_STATUS_MAP in cdmpp.h) gives names, texts and exit codes. An error is a plain
- * struct of the caller: raising one allocates nothing, so it works when memory is short. */
+/* Statuses and errors. One table (CDMPP_STATUS_MAP in cdmpp.h) gives names, texts and exit codes.
+ * An error is a plain struct of the caller: raising one allocates nothing, so it works when memory
+ * is short. */
 #include "base/core/core.h"
 
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* A hash of 128 bits: two words are folded by a 64 x 64 bit multiplication, twice with different constants. Tables
- * that compare programs by hash alone need so many bits; a cryptographic hash would be ten times slower. */
+/* A hash of 128 bits: two words are folded by a 64 x 64 bit multiplication, twice with different
+ * constants. Tables that compare programs by hash alone need so many bits; a cryptographic hash
+ * would be ten times slower. */
 #include "base/core/core.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* All heap memory comes from here. Built with CD_FAULT, the k-th allocation fails, so tests can walk through every
- * path that runs out of memory. */
+/* All heap memory comes from here. Built with CD_FAULT, the k-th allocation fails, so tests can
+ * walk through every path that runs out of memory. */
 #include "base/core/mem.h"
 
 #include <stdint.h>

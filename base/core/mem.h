@@ -13,15 +13,15 @@
 
 CD_GIVE void *cd_mem_alloc(size_t n);               /* NULL when out of memory  */
 CD_GIVE void *cd_mem_zalloc(size_t n, size_t size); /* zeroed; NULL on overflow */
-CD_GIVE void *cd_mem_realloc(CD_TAKE void *p, size_t old,
-                             size_t n);   /* p stays valid on NULL; `old` bytes are kept */
+/* p stays valid on NULL; `old` bytes are kept */
+CD_GIVE void *cd_mem_realloc(CD_TAKE void *p, size_t old, size_t n);
 CD_GIVE char *cd_mem_text(const char *s); /* a copy; NULL when out of memory */
 void cd_mem_free(CD_TAKE void *p);        /* NULL is fine             */
 #ifdef CD_FAULT
 #include <stdbool.h>
 void cd_mem_fail_at(long k); /* see above */
-/* Under CD_FAULT=2: the same, and pieces of arenas count as allocations. They rarely need the heap, so that what a
- * caller does without one would hardly ever run. */
+/* Under CD_FAULT=2: the same, and pieces of arenas count as allocations. They rarely need the heap,
+ * so that what a caller does without one would hardly ever run. */
 void cd_mem_fail_at_piece(long k);
 bool cd_mem_refuse_piece(void); /* true: an arena gets no memory for its next piece */
 bool cd_mem_refused(void);      /* an allocation was refused since cd_mem_fail_at */

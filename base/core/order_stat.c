@@ -1,12 +1,12 @@
-/* The expected value of the fastest of several measured programs, given predictions for all of them. There is no
- * closed form, so the density is integrated over a grid around its mode. */
+/* The expected value of the fastest of several measured programs, given predictions for all of
+ * them. There is no closed form, so the density is integrated over a grid around its mode. */
 #include "base/core/order_stat.h"
 
 #include <math.h>
 
 enum { POINTS = 256, HALVINGS = 60 };
-static const double reach =
-    9; /* of the grid to either side, in sd; what is cut off weighs less than 1e-15 */
+/* of the grid to either side, in sd; what is cut off weighs less than 1e-15 */
+static const double reach = 9;
 
 /* ln(1 - Phi(z)); erfc is 0 from 38 on, and from 25 the tail's series is exact to 1e-5. */
 static double log_tail(double z) {
@@ -23,13 +23,14 @@ static double log_density(const double *mean, const double *times, size_t n, siz
     return sum;
 }
 
-/* The density is log-concave: its mode is found by halving on the sign of a difference, the grid lies around it. */
+/* The density is log-concave: its mode is found by halving on the sign of a difference, the grid
+ * lies around it. */
 static double mode_of(const double *mean, const double *times, size_t n, size_t which, double sd,
                       double lo) {
     double hi = mean[which];
     const double step = 1e-4 * sd;
-    for (int k = 0; k < HALVINGS && hi - lo > step;
-         k++) { /* an sd below the rounding of mean ends by their number */
+    /* an sd below the rounding of mean ends by their number */
+    for (int k = 0; k < HALVINGS && hi - lo > step; k++) {
         const double u = 0.5 * (lo + hi);
         if (log_density(mean, times, n, which, sd, u + step) >
             log_density(mean, times, n, which, sd, u))

@@ -1,5 +1,6 @@
-/* SHA-256 by OpenSSL, which uses the processor's instructions. Its older calls are taken because their state is plain data; the
- * newer ones hide it, and a checkpoint of an extraction stores it. */
+/* SHA-256 by OpenSSL, which uses the processor's instructions. Its older calls are taken because
+ * their state is plain data; the newer ones hide it, and a checkpoint of an extraction stores
+ * it. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/core/core.h"
 

@@ -1,7 +1,8 @@
-/* Comparison functions for qsort(), written once. They compare and do not subtract, so that large numbers cannot
- * overflow into a wrong order. */
+/* Comparison functions for qsort(), written once. They compare and do not subtract, so that large
+ * numbers cannot overflow into a wrong order. */
 #include "base/core/core.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,8 @@ static uint64_t rising(uint64_t b) { return b ^ ((b >> 63 ? UINT64_MAX : 0) | 1U
 static uint64_t falling(uint64_t b) { return b ^ ((b >> 63 ? 0 : UINT64_MAX) | 1ULL << 63); }
 static size_t digit(uint64_t b, size_t d) { return b >> d * DIGIT & ((1U << DIGIT) - 1); }
 
-/* Digit by digit from the last one on, each time into the other room; a digit that all have moves nothing. */
+/* Digit by digit from the last one on, each time into the other room; a digit that all have moves
+ * nothing. */
 static void by_digits(uint64_t *v, uint64_t *room, size_t n, size_t (*count)[1U << DIGIT]) {
     uint64_t *from = v, *to = room;
     for (size_t i = 0; i < n; i++) {
@@ -63,7 +65,8 @@ static void by_digits(uint64_t *v, uint64_t *room, size_t n, size_t (*count)[1U 
     for (size_t i = 0; i < n; i++) v[i] = falling(from[i]);
 }
 
-/* Numbers of qsort() are compared by a function, which takes many times as long; it is left for where there is no room. */
+/* Numbers of qsort() are compared by a function, which takes many times as long; it is left for
+ * where there is no room. */
 void cd_sort_doubles(double *v, size_t n) {
     if (n <= SHORT) {
         insert_each(v, n);
@@ -84,4 +87,22 @@ void cd_sort_doubles(double *v, size_t n) {
 
 double cd_sort_median(const double *sorted, size_t n) {
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+double cd_sort_to_median(double *v, size_t n) {
+    cd_sort_doubles(v, n);
+    return cd_sort_median(v, n);
+}
+
+double cd_sort_quantile(const double *sorted, size_t n, double p) {
+    if (!n) return (double)NAN;
+    const double at = p * (double)(n - 1);
+    const size_t i = (size_t)at;
+    if (i + 1 >= n) return sorted[n - 1];
+    return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
+}
+
+double cd_sort_to_quantile(double *v, size_t n, double p) {
+    cd_sort_doubles(v, n);
+    return cd_sort_quantile(v, n, p);
 }

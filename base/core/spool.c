@@ -1,5 +1,6 @@
-/* Arrays mapped from a file without a name. What the process has of them in memory is measured by the kernel's count of file
- * pages, and given back by dropping the pages from the map: the file keeps what was written. */
+/* Arrays mapped from a file without a name. What the process has of them in memory is measured by
+ * the kernel's count of file pages, and given back by dropping the pages from the map: the file
+ * keeps what was written. */
 #include "base/core/spool.h"
 
 #include <errno.h>
@@ -26,8 +27,8 @@ typedef struct {
 struct cd_spool {
     int file, statm;
     bool on_disk, opened; /* opened: another process made it */
-    size_t most, used, page,
-        before; /* bytes; before: file pages of the process that are not ours */
+    /* bytes; before: file pages of the process that are not ours */
+    size_t most, used, page, before;
     piece *piece;
     size_t n, cap;
     size_t refused; /* bytes that the disk did not hold */
@@ -35,7 +36,8 @@ struct cd_spool {
     char folder[4096];
 };
 
-/* Bytes of files that this process has in memory, by the third number of statm; SIZE_MAX: not known, and every rest drops all. */
+/* Bytes of files that this process has in memory, by the third number of statm; SIZE_MAX: not
+ * known, and every rest drops all. */
 static size_t resident(const cd_spool *s) {
     char text[128];
     unsigned long shared;

@@ -1,4 +1,5 @@
-/* Comparing and copying borrowed runs of bytes. An empty run may have a NULL pointer, which memcmp must not get. */
+/* Comparing and copying borrowed runs of bytes. An empty run may have a NULL pointer, which memcmp
+ * must not get. */
 #include "base/core/core.h"
 
 #include <string.h>
@@ -59,11 +60,11 @@ bool cd_str_fits(const char *pattern, const char *name) {
 #define DOTS       3
 #define SHORT_WORD 24 /* a word of so many letters stays */
 
-static bool goes_on(char c) {
-    return ((unsigned char)c & 0xC0) == 0x80;
-} /* in the middle of a letter of several bytes */
+/* in the middle of a letter of several bytes */
+static bool goes_on(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
 
-/* Bytes at .. at + len of a text become at most `keep`: a third of them from the front, the name of a file being at the end. */
+/* Bytes at .. at + len of a text become at most `keep`: a third of them from the front, the name of
+ * a file being at the end. */
 static void cut(char *at, size_t len, size_t keep) {
     size_t head = keep > DOTS ? (keep - DOTS) / 3 : 0,
            tail = len - (keep > DOTS ? keep - DOTS - head : 0);

@@ -1,5 +1,6 @@
-/* A pool of threads with one lock. A worker takes the next chunk under the lock, runs it without, and records a
- * failure under the lock again. Chunks are large (milliseconds), so the lock is not a bottleneck. */
+/* A pool of threads with one lock. A worker takes the next chunk under the lock, runs it without,
+ * and records a failure under the lock again. Chunks are large (milliseconds), so the lock is not a
+ * bottleneck. */
 #include "base/core/core.h"
 
 #include <pthread.h>
@@ -74,7 +75,8 @@ static int cpus(void) {
     return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* `n_started` counts what must be joined, so that a pool whose third thread cannot start is freed like any other. */
+/* `n_started` counts what must be joined, so that a pool whose third thread cannot start is freed
+ * like any other. */
 cdmpp_status cd_threads_new(int n, cd_threads **out, cdmpp_err *err) {
     *out = NULL;
     if (n <= 0) n = cpus();
@@ -119,8 +121,8 @@ static cdmpp_status run_here(size_t n, size_t chunk, cd_threads_fn *fn, void *ct
     return CDMPP_OK;
 }
 
-/* One chunk or one worker: no lock. Else all workers are woken, the caller works as worker 0, and waits for the
- * others. */
+/* One chunk or one worker: no lock. Else all workers are woken, the caller works as worker 0, and
+ * waits for the others. */
 cdmpp_status cd_threads_run(cd_threads *t, size_t n, size_t chunk, cd_threads_fn *fn, void *ctx,
                             cdmpp_err *err) {
     if (!chunk) chunk = 1;

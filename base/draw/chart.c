@@ -1,4 +1,5 @@
-/* One chart as an SVG file. It has its own style sheet, because a file of its own has no page to take one from. */
+/* One chart as an SVG file. It has its own style sheet, because a file of its own has no page to
+ * take one from. */
 #include <stdio.h>
 
 #include "base/draw/draw.h"
@@ -12,7 +13,7 @@ static const char STYLE[] =
     "<style>text{font:12px "
     "sans-serif;fill:#56616c}.lab{fill:#1a1f24}path{fill:none}.axis{stroke:#56616c}.grid{stroke:#"
     "dde2e7}"
-    ".m{stroke-width:2}.d{stroke-width:4;stroke-linecap:round}.q{stroke-width:1;stroke-dasharray:2 "
+    ".m{stroke-width:2}.d{stroke-width:6;stroke-linecap:round}.q{stroke-width:1;stroke-dasharray:2 "
     "3}"
     ".c0{stroke:#0067ab}.c1{stroke:#c2570c}.c2{stroke:#00815d}.c3{stroke:#a9518a}.c4{stroke:#"
     "9a6a00}.c5{stroke:#3c8dbc}.c6{stroke:#1a1f24}.c7{stroke:#7b8794}"
@@ -47,13 +48,27 @@ const char *cd_chart_colour(size_t k) {
     return name[k % N_COLOUR];
 }
 
-void cd_chart_legend(cd_chart *c, size_t k, const char *text) {
+const char *cd_chart_dots(size_t k) {
+    static const char *const name[] = {"d c0", "d c1", "d c2", "d c3",
+                                       "d c4", "d c5", "d c6", "d c7"};
+    return name[k % N_COLOUR];
+}
+
+static void legend(cd_chart *c, const char *colour, const char *mark, const char *text) {
     const double x = c->p.left + 14, y = c->p.top + 18 + 15 * (double)c->n_legend++;
-    cd_buf_putf(
-        &c->b, "<path class=\"%s\" d=\"M%.1f %.1fh18\"/><text class=\"lab\" x=\"%.1f\" y=\"%.1f\">",
-        cd_chart_colour(k), x, y - 4, x + 24, y);
+    cd_buf_putf(&c->b,
+                "<path class=\"%s\" d=\"M%.1f %.1f%s\"/><text class=\"lab\" x=\"%.1f\" y=\"%.1f\">",
+                colour, x, y - 4, mark, x + 24, y);
     cd_escape_xml(&c->b, cd_str_of(text));
     cd_buf_puts(&c->b, "</text>\n");
+}
+
+void cd_chart_legend(cd_chart *c, size_t k, const char *text) {
+    legend(c, cd_chart_colour(k), "h18", text);
+}
+
+void cd_chart_legend_dot(cd_chart *c, size_t k, const char *text) {
+    legend(c, cd_chart_dots(k), "m9 0h0", text);
 }
 
 cdmpp_status cd_chart_write(cd_chart *c, const char *path, cdmpp_err *err) {

@@ -1,7 +1,7 @@
 /* The door of base/draw: other rooms include this header and no other of the room.
  *
- * Charts as SVG: `plot` draws axes, lines and marks into a buffer, for pages that have a style sheet of their own; `chart` makes a
- * whole file of one plot, with its style and a legend. */
+ * Charts as SVG: `plot` draws axes, lines and marks into a buffer, for pages that have a style
+ * sheet of their own; `chart` makes a whole file of one plot, with its style and a legend. */
 #ifndef CD_BASE_DRAW_DOOR_H
 #define CD_BASE_DRAW_DOOR_H
 #include "base/core/core.h"
@@ -79,8 +79,12 @@ void cd_chart_begin(cd_chart *c, const char *title, const char *x_title, const c
                     cd_plot_name *x_name, cd_plot_name *y_name);
 /* The classes of the k-th line, "m c3": eight colours, then again from the first. */
 const char *cd_chart_colour(size_t k);
+/* The same of cd_plot_dots: a point has no length, and is drawn by its round ends alone. */
+const char *cd_chart_dots(size_t k);
 /* One more line of the legend, in the colour of line k. */
 void cd_chart_legend(cd_chart *c, size_t k, const char *text);
+/* The same for dots. */
+void cd_chart_legend_dot(cd_chart *c, size_t k, const char *text);
 /* Writes the file, renamed into place, and frees the chart. Errors: EIO, ENOMEM. */
 cdmpp_status cd_chart_write(cd_chart *c, const char *path, cdmpp_err *err);
 #endif

@@ -1,4 +1,5 @@
-/* Charts as SVG elements: scales, frames, ticks, lines, marks. Coordinates have one decimal, which keeps pages with thousands of dots small. */
+/* Charts as SVG elements: scales, frames, ticks, lines, marks. Coordinates have one decimal, which
+ * keeps pages with thousands of dots small. */
 #include "base/draw/draw.h"
 
 #include <math.h>
@@ -83,11 +84,8 @@ static void ticks(const cd_plot *p, const cd_axis *a, double room, put_tick *put
     char label[40];
     if (!a->log) {
         const double raw = (a->hi - a->lo) / room, ten = pow(10, floor(log10(raw))), m = raw / ten;
-        const double step =
-            ten * (m <= 1   ? 1
-                   : m <= 2 ? 2
-                   : m <= 5 ? 5
-                            : 10); /* + 0.0 below: ceil() gives -0, which is printed so */
+        /* + 0.0 below: ceil() gives -0, which is printed so */
+        const double step = ten * (m <= 1 ? 1 : m <= 2 ? 2 : m <= 5 ? 5 : 10);
         for (double k = ceil(a->lo / step - 1e-9) + 0.0; k * step <= a->hi + 1e-9 * step; k++) {
             name(k * step, label, sizeof label);
             put(p, k * step, label);

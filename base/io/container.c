@@ -1,6 +1,6 @@
-/* The outer form of model and checkpoint files: magic, version, two lengths, header, weights, SHA-256. The sum is
- * checked before anything is read, so the readers of header and weights meet damaged bytes only if somebody made them
- * on purpose. */
+/* The outer form of model and checkpoint files: magic, version, two lengths, header, weights,
+ * SHA-256. The sum is checked before anything is read, so the readers of header and weights meet
+ * damaged bytes only if somebody made them on purpose. */
 #include "base/io/io.h"
 
 #include <inttypes.h>
@@ -61,8 +61,8 @@ cdmpp_status cd_container_put(cd_container_kind kind, cd_buf *out, const cd_buf 
     return cd_container_put_as(kind, table[kind].version, out, header, weights, err);
 }
 
-/* The lengths come from outside: they are compared with the size of the file in an order in which no subtraction
- * wraps. */
+/* The lengths come from outside: they are compared with the size of the file in an order in which
+ * no subtraction wraps. */
 cdmpp_status cd_container_get(cd_container_kind kind, const void *data, size_t n, cd_container *out,
                               cdmpp_err *err) {
     const char *p = data, *name = table[kind].name;

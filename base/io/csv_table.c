@@ -1,4 +1,5 @@
-/* Tables of CSV, read as a whole. Cells stay text until someone asks for a number, so that a bad number is reported with its line and column. */
+/* Tables of CSV, read as a whole. Cells stay text until someone asks for a number, so that a bad
+ * number is reported with its line and column. */
 #include "base/io/io.h"
 
 #include <ctype.h>
@@ -7,7 +8,8 @@
 #include <string.h>
 
 enum { MAX_COLUMN = 256, MAX_ROW = 10000000 };
-/* Cells, at most: so many, and so many for each byte of the file. Only packed files can have more. */
+/* Cells, at most: so many, and so many for each byte of the file. Only packed files can have
+ * more. */
 #define CELLS_BASE     ((uint64_t)1 << 23)
 #define CELLS_PER_BYTE ((uint64_t)4)
 
@@ -73,11 +75,11 @@ static cdmpp_status read_or_tell(cd_csv_table *t, char *text, size_t len, long l
     const bool is_row = t->name != NULL;
     cdmpp_err why = {0};
     const cdmpp_status st = cd_err_at(&why, read_line(t, text, len, line, &why), t->path, line);
+    /* of fields, not of rows, there are too many */
     const bool row_alone =
-        st == CDMPP_ESCHEMA || st == CDMPP_EPARSE ||
-        (st == CDMPP_ERANGE && t->n_row < MAX_ROW); /* of fields, not of rows, there are too many */
+        st == CDMPP_ESCHEMA || st == CDMPP_EPARSE || (st == CDMPP_ERANGE && t->n_row < MAX_ROW);
     if (is_row && b->bad && row_alone) return b->bad(b->ctx, &why), b->n++, CDMPP_OK;
-    if (st && err) *err = why;
+    if (st) cd_err_from(err, &why);
     return st;
 }
 

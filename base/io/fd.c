@@ -1,4 +1,5 @@
-/* All bytes to and from a descriptor: pipes take and give fewer at a time, and signals interrupt both. */
+/* All bytes to and from a descriptor: pipes take and give fewer at a time, and signals interrupt
+ * both. */
 #include <errno.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-/* Lines, whole files, writing in one step, folders. Lines are delivered inside a buffer that is refilled behind them,
- * so reading needs no copy. Writing goes to a temporary in the same folder, which is synced and renamed: a reader
- * never sees half a file. */
+/* Lines, whole files, writing in one step, folders. Lines are delivered inside a buffer that is
+ * refilled behind them, so reading needs no copy. Writing goes to a temporary in the same folder,
+ * which is synced and renamed: a reader never sees half a file. */
 #include "base/io/io.h"
 
 #include <dirent.h>
@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 #define CHUNK ((size_t)256 * 1024)
-/* Lines of a file, at most: so many, and one for so many of its bytes. Rows of numbers take 2 to 100 bytes each when they are packed, 5 and more when
- * they are not; a million rows take up to 10 s to answer. */
+/* Lines of a file, at most: so many, and one for so many of its bytes. Rows of numbers take 2 to
+ * 100 bytes each when they are packed, 5 and more when they are not; a million rows take up to 10 s
+ * to answer. */
 #define LINES_BASE     ((uint64_t)1 << 19)
 #define BYTES_PER_LINE ((uint64_t)2)
 
@@ -134,8 +135,8 @@ cdmpp_status cd_file_lines_next(cd_file_lines *l, char **line, size_t *len, cdmp
     if ((uint64_t)l->number > LINES_BASE)
         CD_TRY(cd_err_at(err, too_many(l, err), cd_input_stream_path(l->src), l->number));
     const cdmpp_status st = next(l, line, len, err);
-    if (l->number == 1 && *len >= 3 && !memcmp(*line, "\xef\xbb\xbf", 3))
-        *line += 3, *len -= 3; /* the mark that editors of Windows put in front of UTF-8 */
+    /* the mark that editors of Windows put in front of UTF-8 */
+    if (l->number == 1 && *len >= 3 && !memcmp(*line, "\xef\xbb\xbf", 3)) *line += 3, *len -= 3;
     return cd_err_at(err, st, cd_input_stream_path(l->src), l->number);
 }
 
@@ -154,7 +155,8 @@ void cd_file_lines_close(cd_file_lines *l) {
 
 /* ---- whole files ---- */
 
-/* What a file that is not packed takes, so that it is not moved as it grows; at most 1 GiB on its word alone. */
+/* What a file that is not packed takes, so that it is not moved as it grows; at most 1 GiB on its
+ * word alone. */
 static size_t expected(const cd_input_stream *src, size_t max) {
     uint64_t done, total;
     cd_input_stream_progress(src, &done, &total);
@@ -246,14 +248,16 @@ bool cd_file_same(const char *a, const char *b) {
            x.st_ino == y.st_ino;
 }
 
-/* Temporaries that are there now, for a command that a signal ends. Copies of the names: a handler may run while one is freed. */
+/* Temporaries that are there now, for a command that a signal ends. Copies of the names: a handler
+ * may run while one is freed. */
 static struct {
     atomic_int state; /* FREE, TAKEN while the name is written, THERE */
     char name[PATH_MAX];
 } temps[64];
 enum { FREE, TAKEN, THERE };
 
-/* One more than there are places for is not removed; that leaves a file of a few kilobytes behind. */
+/* One more than there are places for is not removed; that leaves a file of a few kilobytes
+ * behind. */
 static void note_temp(const char *name) {
     for (size_t k = 0; k < sizeof temps / sizeof *temps; k++) {
         int is_free = FREE;
@@ -321,8 +325,8 @@ cdmpp_status cd_file_publish(char *temp, const char *path, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     struct stat old;
     const int fd = open(temp, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && stat(path, &old) == 0 && fchmod(fd, old.st_mode & 07777) != 0)
-        errno = 0; /* not ours: fine */
+    /* not ours: fine */
+    if (fd >= 0 && stat(path, &old) == 0 && fchmod(fd, old.st_mode & 07777) != 0) errno = 0;
     if (fd < 0 || fsync(fd) != 0) st = IO_FAIL(err, "write", path);
     else if (rename_over(temp, path) != 0) st = IO_FAIL(err, "replace", path);
     if (fd >= 0) close(fd);

@@ -12,7 +12,8 @@ static const char *ending(const char *name) {
     return dot && dot > name ? dot : name + strlen(name);
 }
 
-/* Number of changes from one name to the other without their ending, which must be the same; CD_DID_YOU_MEAN_MAX: another word. */
+/* Number of changes from one name to the other without their ending, which must be the same;
+ * CD_DID_YOU_MEAN_MAX: another word. */
 static size_t changes(const char *asked, const char *name) {
     char a[CD_DID_YOU_MEAN_MAX], b[CD_DID_YOU_MEAN_MAX];
     const char *word = b, *end = ending(name);

@@ -1,4 +1,5 @@
-/* Files that are named twice: the same name, another name, a link. Sorted by device and inode, because an extraction may have many thousands. */
+/* Files that are named twice: the same name, another name, a link. Sorted by device and inode,
+ * because an extraction may have many thousands. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

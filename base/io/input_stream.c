@@ -1,6 +1,6 @@
-/* Plain, gzip, xz and zstd files behind one read call. A codec is three functions: begin, step, end. The first bytes
- * of the file choose it. The loop in read_some() is the same for all: fill the input, let the codec step, until there
- * is output or nothing moves. */
+/* Plain, gzip, xz and zstd files behind one read call. A codec is three functions: begin, step,
+ * end. The first bytes of the file choose it. The loop in read_some() is the same for all: fill the
+ * input, let the codec step, until there is output or nothing moves. */
 #include "base/io/io.h"
 
 #include <errno.h>
@@ -71,8 +71,8 @@ static cdmpp_status gz_begin(cd_input_stream *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* inflate() stops at the end of a member; the next member begins with a reset. Z_BUF_ERROR only means that more input
- * is needed. */
+/* inflate() stops at the end of a member; the next member begins with a reset. Z_BUF_ERROR only
+ * means that more input is needed. */
 static cdmpp_status gz_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n,
                             cdmpp_err *err) {
     z_stream *z = &s->u.gz;
@@ -108,8 +108,8 @@ static cdmpp_status xz_begin(cd_input_stream *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* LZMA_CONCATENATED goes on with the next member by itself; only LZMA_FINISH at the end of the file makes it report
- * the end. */
+/* LZMA_CONCATENATED goes on with the next member by itself; only LZMA_FINISH at the end of the file
+ * makes it report the end. */
 static cdmpp_status xz_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n,
                             cdmpp_err *err) {
     lzma_stream *x = &s->u.xz;
@@ -226,7 +226,8 @@ cdmpp_status cd_input_stream_open(const char *path, cd_input_stream **out, cdmpp
     return CDMPP_OK;
 }
 
-/* A packed file of a few kilobytes can stand for gigabytes, which no reader would see the end of. Of what libzstd holds back the base is large enough. */
+/* A packed file of a few kilobytes can stand for gigabytes, which no reader would see the end of.
+ * Of what libzstd holds back the base is large enough. */
 static cdmpp_status within_bound(const cd_input_stream *s, cdmpp_err *err) {
     const uint64_t used = s->taken - (s->n - s->at);
     if (!s->codec->n_magic || s->given / CD_INPUT_UNPACK_PER_BYTE <=

@@ -1,7 +1,8 @@
 /* The door of base/io: other rooms include this header and no other of the room.
  *
- * Files. Reading takes plain, gzip, xz and zstd alike, by lines or whole (file, input_stream). Writing replaces a file in one
- * step. A CSV table is read as a whole (csv_table). Data files that come with the programs are found from the program's own place (data_path). Models and checkpoints
+ * Files. Reading takes plain, gzip, xz and zstd alike, by lines or whole (file, input_stream).
+ * Writing replaces a file in one step. A CSV table is read as a whole (csv_table). Data files that
+ * come with the programs are found from the program's own place (data_path). Models and checkpoints
  * have one outer form with a checksum (container). */
 #ifndef CD_BASE_IO_DOOR_H
 #define CD_BASE_IO_DOOR_H
@@ -10,24 +11,28 @@
 
 #include "base/text/text.h"
 
-/* The outer form of the files that a training writes: a header and weights, checked to be undamaged.
+/* The outer form of the files that a training writes: a header and weights, checked to be
+ * undamaged.
  *
- *   magic (8) | u32 version | u32 0 | u64 H | u64 B | header (H) | weights (B) | SHA-256, 64 hex digits
+ *   magic (8) | u32 version | u32 0 | u64 H | u64 B | header (H) | weights (B) | SHA-256, 64 hex
+ *   digits
  *
  *   kind         magic      versions   what is inside
  *   model        CDMPPMDL   1, 2, 3    learner/model, learner/operators
  *   checkpoint   CDMPPCKP   1          learner/fit
  *
- * All numbers are little-endian; the header is one JSON object. A model is written in version 2 unless it holds something
- * that older programs would misread: then it gets a newer version, which they refuse. Lengths are compared with the size of
- * the file before they are used, and nothing is read before the sum is right. No state, any thread. */
+ * All numbers are little-endian; the header is one JSON object. A model is written in version 2
+ * unless it holds something that older programs would misread: then it gets a newer version, which
+ * they refuse. Lengths are compared with the size of the file before they are used, and nothing is
+ * read before the sum is right. No state, any thread. */
 
 #define CD_CONTAINER_MODEL_VERSION 2
-#define CD_CONTAINER_MODEL_NEWER                                                                   \
-    3 /* profile tuner, trees of an objective but log_latency (learner/loss/loss.h), or members that read facts */
-#define CD_CONTAINER_MODEL_HERE 4 /* corrected for a machine (learner/model/here.h) */
-#define CD_CONTAINER_MODEL_ORDER                                                                   \
-    5 /* with members for the order (learner/model/model.h), corrected or not */
+/* profile tuner, trees of an objective but log_latency (learner/loss/loss.h), or members that read
+ * facts */
+#define CD_CONTAINER_MODEL_NEWER 3
+#define CD_CONTAINER_MODEL_HERE  4 /* corrected for a machine (learner/model/here.h) */
+/* with members for the order (learner/model/model.h), corrected or not */
+#define CD_CONTAINER_MODEL_ORDER        5
 #define CD_CONTAINER_CHECKPOINT_VERSION 1
 typedef enum { CD_CONTAINER_MODEL, CD_CONTAINER_CHECKPOINT } cd_container_kind;
 
@@ -36,22 +41,26 @@ typedef struct cd_container {
     cd_str header, weights; /* slices of the file */
 } cd_container;
 
-/* Append a whole file of this version to `out`. Errors: ENOMEM, also when header or weights ran out of memory. */
+/* Append a whole file of this version to `out`. Errors: ENOMEM, also when header or weights ran out
+ * of memory. */
 cdmpp_status cd_container_put_as(cd_container_kind kind, uint32_t version, cd_buf *out,
                                  const cd_buf *header, const cd_buf *weights, cdmpp_err *err);
 /* The same in the default version. */
 cdmpp_status cd_container_put(cd_container_kind kind, cd_buf *out, const cd_buf *header,
                               const cd_buf *weights, cdmpp_err *err);
-/* Checks (n) bytes of a file; header and weights point into them. Errors: EPARSE (no such file, cut short, damaged), EUNSUPPORTED (a newer version). */
+/* Checks (n) bytes of a file; header and weights point into them. Errors: EPARSE (no such file, cut
+ * short, damaged), EUNSUPPORTED (a newer version). */
 cdmpp_status cd_container_get(cd_container_kind kind, const void *p, size_t n, cd_container *out,
                               cdmpp_err *err);
-/* The header, copied: NUL-terminated (*text) and as a tree, which live in `a`. Errors: EPARSE, ENOMEM. */
+/* The header, copied: NUL-terminated (*text) and as a tree, which live in `a`. Errors: EPARSE,
+ * ENOMEM. */
 cdmpp_status cd_container_header(const cd_container *f, cd_arena *a, CD_KEEP const char **text,
                                  CD_KEEP const cd_json **root, cdmpp_err *err);
 
 /* csv_table -- a whole CSV file in memory, its columns found by name.
  *
- *   (1) the first line names the columns; every other line has as many fields. Empty lines and lines that begin with # are skipped;
+ *   (1) the first line names the columns; every other line has as many fields. Empty lines and
+ *       lines that begin with # are skipped;
  *   (2) blanks around names and cells are removed; no two columns have one name.
  * Any file that cd_file_lines_open reads: plain, compressed, "-" for standard input. One thread. */
 
@@ -64,10 +73,12 @@ typedef struct cd_csv_table {
     long *line;         /* (n_row) line of the file */
 } cd_csv_table;
 
-/* Borrows path. Errors, with path and line: EIO, EPARSE, ESCHEMA (no line of names, two columns of one name, another number of fields), ERANGE (more than
- * 1e7 rows), ENODATA (no row), ENOMEM. Free `t` after an error too. */
+/* Borrows path. Errors, with path and line: EIO, EPARSE, ESCHEMA (no line of names, two columns of
+ * one name, another number of fields), ERANGE (more than 1e7 rows), ENODATA (no row), ENOMEM. Free
+ * `t` after an error too. */
 cdmpp_status cd_csv_table_read(cd_csv_table *t, const char *path, cdmpp_err *err);
-/* The same, but a row with another number of fields, or of broken text, is told, counted in *n_bad and left out. */
+/* The same, but a row with another number of fields, or of broken text, is told, counted in *n_bad
+ * and left out. */
 cdmpp_status cd_csv_table_read_good(cd_csv_table *t, const char *path,
                                     void (*bad)(void *ctx, const cdmpp_err *err), void *ctx,
                                     size_t *n_bad, cdmpp_err *err);
@@ -83,8 +94,8 @@ cdmpp_status cd_csv_table_number(const cd_csv_table *t, size_t row, size_t col, 
 
 /* Files that come with the programs.
  *
- *   <prefix>/bin/cdmpp-train      <prefix>/share/cdmpp/configs/v100.yaml     installed
- *   build/release/cdmpp-train     configs/v100.yaml                          a build in its checkout
+ *   <prefix>/bin/cdmpp-train      <prefix>/share/cdmpp/configs/v100.yaml    installed
+ *   build/release/cdmpp-train     configs/v100.yaml                         a build in its checkout
  *
  * The prefix is where the running program is, so a tree can be moved. No state, any thread. */
 
@@ -107,8 +118,8 @@ CD_KEEP const char *cd_data_path_or(cd_arena *a, const char *folder, const char 
  * folder, are synced, and take the name in one step. */
 
 #define CD_FILE_LINE_MAX ((size_t)16 << 20)
-#define CD_FILE_WHOLE_MAX                                                                          \
-    ((size_t)1 << 30) /* of a file that is read as a whole, unless its reader has another limit */
+/* of a file that is read as a whole, unless its reader has another limit */
+#define CD_FILE_WHOLE_MAX ((size_t)1 << 30)
 
 typedef struct cd_file_lines cd_file_lines;
 
@@ -143,17 +154,21 @@ cdmpp_status cd_file_write(const char *path, const void *data, size_t n, cdmpp_e
  * temporary beside `path`, later sync it and give it the name. After a failure of
  * cd_file_publish the temporary is gone; drop one with cd_file_discard. */
 cdmpp_status cd_file_temp(const char *path, CD_GIVE char **temp, cdmpp_err *err);
-/* EIO where something is there that is no file: a device or a folder is not replaced by one. cd_file_temp asks this first. */
+/* EIO where something is there that is no file: a device or a folder is not replaced by one.
+ * cd_file_temp asks this first. */
 cdmpp_status cd_file_replaceable(const char *path, cdmpp_err *err);
 /* Equal names, or two names of one file. */
 bool cd_file_same(const char *a, const char *b);
-/* first[i] of (n): the first path that is a name of path[i]'s file; i itself where none is before, and of what is no file. Errors: ENOMEM. */
+/* first[i] of (n): the first path that is a name of path[i]'s file; i itself where none is before,
+ * and of what is no file. Errors: ENOMEM. */
 cdmpp_status cd_file_firsts(const char *const *path, size_t n, size_t *first, cdmpp_err *err);
-/* Leaves the first name of each file in (*n), in order, and says in `said` which were taken away; nothing where none was. Errors: ENOMEM. */
+/* Leaves the first name of each file in (*n), in order, and says in `said` which were taken away;
+ * nothing where none was. Errors: ENOMEM. */
 cdmpp_status cd_file_once(const char **path, size_t *n, cd_buf *said, cdmpp_err *err);
 cdmpp_status cd_file_publish(CD_TAKE char *temp, const char *path, cdmpp_err *err);
 void cd_file_discard(CD_TAKE char *temp); /* NULL is fine */
-/* Deletes all temporaries of this process. For the handler of a signal that ends it: async-signal-safe. */
+/* Deletes all temporaries of this process. For the handler of a signal that ends it:
+ * async-signal-safe. */
 void cd_file_remove_temps(void);
 
 /* Make the folder; one that is there already is fine. Its parent must exist. Errors: EIO. */
@@ -167,14 +182,16 @@ cdmpp_status cd_file_list(cd_arena *a, const char *root, cd_file_filter_fn *keep
                           CD_KEEP const char *const **out, size_t *n, cdmpp_err *err);
 
 /* ---- fd.c ---- */
-/* All n bytes to or from a descriptor that waits, whatever signals come meanwhile. False: an error, see errno; of get also the end of the data. */
+/* All n bytes to or from a descriptor that waits, whatever signals come meanwhile. False: an error,
+ * see errno; of get also the end of the data. */
 bool cd_fd_put(int fd, const void *p, size_t n);
 bool cd_fd_get(int fd, void *p, size_t n);
 
 /* ---- file_near.c ---- */
 enum { CD_FILE_NEAR_MAX = 512 };
-/* For messages about a file that is not there: the file of its folder, with the same ending, whose name is nearest to it, "configs/t4.yaml"; "" where none is near.
- * n: of out, CD_FILE_NEAR_MAX is enough. */
+/* For messages about a file that is not there: the file of its folder, with the same ending, whose
+ * name is nearest to it, "configs/t4.yaml"; "" where none is near. n: of out, CD_FILE_NEAR_MAX is
+ * enough. */
 void cd_file_near(const char *path, char *out, size_t n);
 
 /* The bytes of a file, whatever it is packed with.
@@ -184,16 +201,17 @@ void cd_file_near(const char *path, char *out, size_t n);
  * The codec is chosen by the first bytes, never by the name. Several members one
  * after another (cat a.gz b.gz) are one file. "-" is standard input.
  * (1) A file that ends inside a member gives EPARSE after all its whole output.
- * (2) Memory is bounded: 64 KiB here, CD_INPUT_UNPACK_MEMORY for liblzma, a window of 2^CD_INPUT_UNPACK_WINDOW_LOG bytes for libzstd;
- *     packed data that asks for more is refused.
- * (3) So is what packed data become: CD_INPUT_UNPACK_BASE and CD_INPUT_UNPACK_PER_BYTE times what was read, all members together.
- *     Logs and tables of numbers unpack to 5 to 200 times their size. A file that really holds more is read when it is unpacked.
+ * (2) Memory is bounded: 64 KiB here, CD_INPUT_UNPACK_MEMORY for liblzma, a window of
+ *     2^CD_INPUT_UNPACK_WINDOW_LOG bytes for libzstd; packed data that asks for more is refused.
+ * (3) So is what packed data become: CD_INPUT_UNPACK_BASE and CD_INPUT_UNPACK_PER_BYTE times what
+ *     was read, all members together. Logs and tables of numbers unpack to 5 to 200 times their
+ *     size. A file that really holds more is read when it is unpacked.
  * One thread at a time for each source. */
 
 #define CD_INPUT_UNPACK_BASE     ((uint64_t)64 << 20)
 #define CD_INPUT_UNPACK_PER_BYTE ((uint64_t)256)
-#define CD_INPUT_UNPACK_MEMORY                                                                     \
-    ((uint64_t)160 << 20) /* xz -9 asks for 65 MiB, a dictionary of 128 MiB for 129 */
+/* xz -9 asks for 65 MiB, a dictionary of 128 MiB for 129 */
+#define CD_INPUT_UNPACK_MEMORY     ((uint64_t)160 << 20)
 #define CD_INPUT_UNPACK_WINDOW_LOG 27
 
 typedef struct cd_input_stream cd_input_stream;

@@ -1,5 +1,5 @@
-/* Reading a configuration over its table of keys. Mistakes are collected, not returned one by one: a user who edits a
- * file wants to see all of them. Only running out of memory ends the walk. */
+/* Reading a configuration over its table of keys. Mistakes are collected, not returned one by one:
+ * a user who edits a file wants to see all of them. Only running out of memory ends the walk. */
 #include "base/text/text.h"
 
 #include <errno.h>
@@ -111,7 +111,8 @@ static void read_text(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     else *(const char **)slot(r->c, k) = v->text;
 }
 
-/* One text stands for a list of one. An empty list needs `[]`, so that a key without a value is not taken for one. */
+/* One text stands for a list of one. An empty list needs `[]`, so that a key without a value is not
+ * taken for one. */
 static void read_list(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     const bool one = v->kind == CD_YAML_SCALAR && v->text[0];
     const size_t n = one ? 1 : v->n;
@@ -194,8 +195,8 @@ static void walk(reading *r, const char *prefix, const cd_yaml *map) {
             unknown(r, name, v);
         } else if (v->kind == CD_YAML_MAP) {
             walk(r, name, v);
-        } else if (v->kind != CD_YAML_SCALAR || v->quoted ||
-                   v->text[0]) { /* "train:" alone is an empty section */
+            /* "train:" alone is an empty section */
+        } else if (v->kind != CD_YAML_SCALAR || v->quoted || v->text[0]) {
             cd_diag_add(r->c->diag, r->err, CDMPP_ESCHEMA, r->where, v, false, name,
                         "expected a mapping, found %s", cd_yaml_found(v, found, sizeof found));
             if (!r->st) r->st = CDMPP_ESCHEMA;

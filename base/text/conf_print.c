@@ -1,5 +1,5 @@
-/* A configuration as text: YAML that reads back to the same struct, JSON, and the table of keys as Markdown or JSON
- * for the manual. */
+/* A configuration as text: YAML that reads back to the same struct, JSON, and the table of keys as
+ * Markdown or JSON for the manual. */
 #include <stdio.h>
 #include <string.h>
 
@@ -74,8 +74,8 @@ static void print_block(cd_buf *out, const char *s, const char *indent) {
     }
 }
 
-/* Keys of one section stand together in the table; its name is printed where it changes. Texts of several lines
- * become a block. */
+/* Keys of one section stand together in the table; its name is printed where it changes. Texts of
+ * several lines become a block. */
 void cd_conf_print(cd_buf *out, const cd_conf *c) {
     const char *section = "";
     size_t len = 0;

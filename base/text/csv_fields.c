@@ -1,4 +1,5 @@
-/* Splits one line of CSV (RFC 4180) in place: quotes are removed by moving the field's bytes to the front. */
+/* Splits one line of CSV (RFC 4180) in place: quotes are removed by moving the field's bytes to the
+ * front. */
 #include "base/text/text.h"
 
 #include <string.h>
@@ -46,7 +47,8 @@ void cd_csv_fields_put(cd_buf *b, const char *text, size_t n) {
     cd_buf_puts(b, "\"");
 }
 
-/* RFC 4180 asks for quotes around line breaks, commas and quotes; other control characters are no harm inside them either. */
+/* RFC 4180 asks for quotes around line breaks, commas and quotes; other control characters are no
+ * harm inside them either. */
 void cd_csv_fields_put_bare(cd_buf *b, const char *text, size_t n) {
     bool quote = false;
     for (size_t i = 0; i < n; i++)

@@ -1,5 +1,6 @@
-/* The list of mistakes in a configuration. It is kept as text, ready to print, because nothing but a person ever reads it; it
- * stops growing after CD_DIAG_MAX lines, since a file of the wrong kind has a mistake in every line. */
+/* The list of mistakes in a configuration. It is kept as text, ready to print, because nothing but
+ * a person ever reads it; it stops growing after CD_DIAG_MAX lines, since a file of the wrong kind
+ * has a mistake in every line. */
 #include "base/text/text.h"
 
 #include <stdio.h>

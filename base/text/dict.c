@@ -1,4 +1,5 @@
-/* Texts to numbers: a hash table with open addressing over an array of texts. The table is at most half full. */
+/* Texts to numbers: a hash table with open addressing over an array of texts. The table is at most
+ * half full. */
 #include "base/text/text.h"
 
 #include <string.h>
@@ -20,7 +21,8 @@ static size_t place(const cd_dict *d, cd_str text) {
     return i;
 }
 
-/* Both arrays are grown before the table is replaced, so that a failure leaves the dictionary as it was. */
+/* Both arrays are grown before the table is replaced, so that a failure leaves the dictionary as it
+ * was. */
 static bool grow(cd_dict *d) {
     const size_t n_slot = d->n_slot ? d->n_slot * 2 : 64, cap = n_slot / 2;
     uint32_t *slot = cd_mem_zalloc(n_slot, sizeof *slot);

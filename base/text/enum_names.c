@@ -1,4 +1,5 @@
-/* Names of an enum kept as one text, "a|b|c". The lists have a handful of words, so a search from the front is
+/* Names of an enum kept as one text, "a|b|c". The lists have a handful of words, so a search from
+ *   the front is
  * enough. */
 #include "base/text/text.h"
 

@@ -1,12 +1,14 @@
-/* Texts of files on their way into other languages. Every emitter goes through these, so that a name cannot end the string, comment, element or
- * line that it stands in. JSON: cd_buf_put_json_str. CSV: csv_fields.c. */
+/* Texts of files on their way into other languages. Every emitter goes through these, so that a
+ * name cannot end the string, comment, element or line that it stands in. JSON:
+ * cd_buf_put_json_str. CSV: csv_fields.c. */
 #include <string.h>
 
 #include "base/text/text.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD: for what is no UTF-8 or no character */
 
-/* One character at s: its bytes, 1 for a byte that begins none; *c: the code point, 0xFFFD for such a byte. */
+/* One character at s: its bytes, 1 for a byte that begins none; *c: the code point, 0xFFFD for such
+ * a byte. */
 static size_t next(cd_str s, uint32_t *c) {
     const size_t n = cd_str_utf8_len(s);
     const unsigned char *p = (const unsigned char *)s.p;
@@ -22,7 +24,8 @@ static void put_char(cd_buf *out, cd_str s, size_t n, uint32_t c) {
 
 static bool is_control(uint32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
 
-/* Marks that change the direction of what follows, and the breaks of lines and paragraphs that are no control characters. */
+/* Marks that change the direction of what follows, and the breaks of lines and paragraphs that are
+ * no control characters. */
 static bool is_hidden(uint32_t c) {
     return (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0x2028 ||
            c == 0x2029 || c == 0xFEFF;
@@ -59,7 +62,8 @@ void cd_escape_script(cd_buf *out, cd_str s) {
     cd_buf_free(&one);
 }
 
-/* Besides its end a comment is left by nothing, but a compiler warns of a second beginning, and a backslash joins lines. */
+/* Besides its end a comment is left by nothing, but a compiler warns of a second beginning, and a
+ * backslash joins lines. */
 void cd_escape_c_comment(cd_buf *out, cd_str s) {
     uint32_t c, before = 0;
     for (size_t n; s.n; s.p += n, s.n -= n) {
@@ -73,7 +77,8 @@ void cd_escape_c_comment(cd_buf *out, cd_str s) {
     }
 }
 
-/* Three octal digits: a fourth is never read, as it would be of \x. Bytes above 127 as well, so that no compiler asks for their encoding. "?" is for trigraphs. */
+/* Three octal digits: a fourth is never read, as it would be of \x. Bytes above 127 as well, so
+ * that no compiler asks for their encoding. "?" is for trigraphs. */
 void cd_escape_c_string(cd_buf *out, cd_str s) {
     cd_buf_puts(out, "\"");
     for (size_t i = 0; i < s.n; i++) {
@@ -96,7 +101,8 @@ void cd_escape_dot(cd_buf *out, cd_str s) {
     }
 }
 
-/* What YAML does not take as it is, or takes for a line break. Four hexadecimal digits as in JSON, so that both read the same. */
+/* What YAML does not take as it is, or takes for a line break. Four hexadecimal digits as in JSON,
+ * so that both read the same. */
 void cd_escape_yaml(cd_buf *out, cd_str s) {
     uint32_t c;
     cd_buf_puts(out, "\"");
@@ -126,7 +132,8 @@ void cd_escape_shell(cd_buf *out, cd_str s) {
     if (quote) cd_buf_puts(out, "'");
 }
 
-/* Bytes that are no UTF-8 stay what a terminal makes of them, except those that some take for control characters (0x80 to 0x9F). */
+/* Bytes that are no UTF-8 stay what a terminal makes of them, except those that some take for
+ * control characters (0x80 to 0x9F). */
 void cd_escape_terminal(cd_buf *out, cd_str s) {
     uint32_t c;
     for (size_t n, k = 0; k < s.n; k += n) {

@@ -1,6 +1,6 @@
-/* A JSON parser (RFC 8259) that builds its tree in an arena. It is our own because it is the hot path of reading
- * records: strings without escapes stay slices of the text, eight bytes are tested at a time, and numbers that are
- * exact in a double avoid strtod. */
+/* A JSON parser (RFC 8259) that builds its tree in an arena. It is our own because it is the hot
+ * path of reading records: strings without escapes stay slices of the text, eight bytes are tested
+ * at a time, and numbers that are exact in a double avoid strtod. */
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -37,9 +37,8 @@ const char *cd_json_bad(parser *ps, const char *p, const char *want) {
     else
         ps->st = CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found byte 0x%02x", at, want,
                          (unsigned char)*p);
-    if (line > 1)
-        (void)cd_err_at(ps->err, ps->st, NULL,
-                        line); /* of a text of one line the caller knows the line */
+    /* of a text of one line the caller knows the line */
+    if (line > 1) (void)cd_err_at(ps->err, ps->st, NULL, line);
     return NULL;
 }
 
@@ -89,8 +88,8 @@ static char *put_utf8(char *o, unsigned c) {
     return o;
 }
 
-/* The code point of a \u escape whose 'u' is at p; a surrogate pair is joined. Of half a pair there is no UTF-8, and a 0 would end a C string:
- * in a text of another program both are U+FFFD. */
+/* The code point of a \u escape whose 'u' is at p; a surrogate pair is joined. Of half a pair there
+ * is no UTF-8, and a 0 would end a C string: in a text of another program both are U+FFFD. */
 static const char *code_point(parser *ps, const char *p, unsigned *out) {
     unsigned c = 0, d = 0;
     if (!hex4(p + 1, ps->end, &c)) return bad(ps, p, "four hex digits after \\u");

@@ -1,4 +1,5 @@
-/* JSON without a tree: members and items one by one, found by brackets and quotes alone, for texts of which little is used. */
+/* JSON without a tree: members and items one by one, found by brackets and quotes alone, for texts
+ * of which little is used. */
 #include <stdlib.h>
 
 #include "base/text/text_internal.h"
@@ -36,7 +37,8 @@ static const char *over_value(const char *p, const char *end) {
     return NULL;
 }
 
-/* What cd_json_member and cd_json_item have in common. To where the next one begins; NULL: *more is false, or an error. */
+/* What cd_json_member and cd_json_item have in common. To where the next one begins; NULL: *more is
+ * false, or an error. */
 static const char *next_of(parser *ps, const cd_str *rest, char open, char close, bool *more) {
     const char *const end = ps->end, *p = skip_ws(rest->p, end);
     *more = false;

@@ -1,5 +1,6 @@
-/* Keys that an object has twice. RFC 8259 leaves open what that means. Python, and so whoever wrote or tried the file, takes the last one;
- * a file of ours has one author, who is told of the mistake instead. */
+/* Keys that an object has twice. RFC 8259 leaves open what that means. Python, and so whoever wrote
+ * or tried the file, takes the last one; a file of ours has one author, who is told of the mistake
+ * instead. */
 #include <stdlib.h>
 
 #include "base/text/text_internal.h"
@@ -30,9 +31,8 @@ static void put_way(const cd_json_parser *ps, cd_str key, cd_buf *b) {
 }
 
 static long line_of(const cd_json_parser *ps, const char *open, cd_str key) {
-    const char *start, *at = key.p >= ps->beg && key.p <= ps->end
-                                 ? key.p
-                                 : open; /* a key with escapes is a copy */
+    /* a key with escapes is a copy */
+    const char *start, *at = key.p >= ps->beg && key.p <= ps->end ? key.p : open;
     return cd_json_line(ps, at, &start);
 }
 

@@ -1,5 +1,5 @@
-/* Typed reads of one value of a JSON tree. Every error names what was expected and what was found; the caller adds
- * the key. */
+/* Typed reads of one value of a JSON tree. Every error names what was expected and what was found;
+ * the caller adds the key. */
 #include "base/text/text.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* The one place that writes JSON's commas, quotes and escapes. `comma` says whether the next value needs a separator. */
+/* The one place that writes JSON's commas, quotes and escapes. `comma` says whether the next value
+ * needs a separator. */
 #include "base/text/text.h"
 
 static void separate(cd_json_writer *w) {

@@ -1,8 +1,10 @@
 /* The door of base/text: other rooms include this header and no other of the room.
  *
- * Text formats. JSON: a tree (json), typed reads with errors (json_typed.c), a writer (json_write). YAML as a tree with places
- * (yaml), the list of mistakes found in a file (diag), and configurations that are one table of keys (conf). Names of enums as
- * "a|b|c" (enum_names), texts numbered in order of appearance (dict), fields of a CSV line (csv_fields). */
+ * Text formats. JSON: a tree (json), typed reads with errors (json_typed.c), a writer (json_write).
+ * YAML as a tree with places (yaml), the list of mistakes found in a file (diag), and
+ * configurations that are one table of keys (conf). Names of enums as
+ * "a|b|c" (enum_names), texts numbered in order of appearance (dict), fields of a CSV line
+ *   (csv_fields). */
 #ifndef CD_BASE_TEXT_DOOR_H
 #define CD_BASE_TEXT_DOOR_H
 #include <stdbool.h>
@@ -16,8 +18,8 @@
  *   quickstart.yaml:7:3: error: train.epochs: expected integer >= 1, found 'ten'
  *   quickstart.yaml:9:1: error: unknown key 'seeed', did you mean 'seed'?
  *
- * Reading goes on after a mistake, so that all of them are reported at once. The first one also becomes the error that the
- * reading function returns. No state, any thread. */
+ * Reading goes on after a mistake, so that all of them are reported at once. The first one also
+ * becomes the error that the reading function returns. No state, any thread. */
 
 #define CD_DIAG_MAX 50 /* mistakes that are kept as text; later ones are only counted */
 
@@ -28,8 +30,9 @@ typedef struct cd_diag { /* zeroed before use */
     size_t n;            /* mistakes, also those that are not kept */
 } cd_diag;
 
-/* Adds the line "where:line:col: error: key: message". The place is that of node `at`, of its key if `at_key`; NULL: no place.
- * key "": no key. The first mistake of a list also fills `err`, with status `code`. */
+/* Adds the line "where:line:col: error: key: message". The place is that of node `at`, of its key
+ * if `at_key`; NULL: no place. key "": no key. The first mistake of a list also fills `err`, with
+ * status `code`. */
 void cd_diag_add(cd_diag *d, cdmpp_err *err, cdmpp_status code, const char *where,
                  const struct cd_yaml *at, bool at_key, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 8, 9)));
@@ -40,21 +43,25 @@ void cd_diag_free(cd_diag *d);
  *
  *   {"a": [1, 2.5]}   OBJ -> child ARR(key "a") -> child INT 1 -> next REAL 2.5
  *
- * The hot path of the project reads tens of thousands of records of 1.2 kB per second. So the tree is built in place, strings
- * without escapes stay slices of the text, and nothing touches the heap.
- * Accepted is RFC 8259; \u escapes become UTF-8, and a byte order mark in front is skipped. Numbers without '.', 'e' that fit int64_t are INT, all
- * others REAL ("1e999" is infinite; the typed reads refuse it). Input text must outlive the tree. No state, any thread.
+ * The hot path of the project reads tens of thousands of records of 1.2 kB per second. So the tree
+ * is built in place, strings without escapes stay slices of the text, and nothing touches the heap.
+ * Accepted is RFC 8259; \u escapes become UTF-8, and a byte order mark in front is skipped. Numbers
+ * without '.', 'e' that fit int64_t are INT, all others REAL ("1e999" is infinite; the typed reads
+ * refuse it). Input text must outlive the tree. No state, any thread.
  *
- *                                          cd_json_parse: our own forms       cd_json_parse_foreign: whatever other programs write
- *   a key twice in an object               EPARSE with line and key           the last one counts, as in Python, and that is said
- *   NaN, Infinity, -Infinity               EPARSE                             REAL, as Python writes them; refused where the number is read
- *   \u0000, half a surrogate pair          EPARSE                             U+FFFD
- *   comments, commas before a bracket, quotes of other kinds, UTF-16          EPARSE, as in Python
+ *                                          cd_json_parse: our own forms  cd_json_parse_foreign:
+ *     whatever other programs write
+ *   a key twice in an object               EPARSE with line and key      the last one counts, as in
+ *     Python, and that is said
+ *   NaN, Infinity, -Infinity               EPARSE                        REAL, as Python writes
+ *     them; refused where the number is read
+ *   \u0000, half a surrogate pair          EPARSE                        U+FFFD
+ *   comments, commas before a bracket, quotes of other kinds, UTF-16     EPARSE, as in Python
  */
 
 #define CD_JSON_MAX_DEPTH 128 /* deeper input is EPARSE, never a stack overflow */
-#define CD_JSON_MAX_VALUES                                                                         \
-    (1U << 22) /* of one text; more is ERANGE: "0," takes two bytes and 48 as a node */
+/* of one text; more is ERANGE: "0," takes two bytes and 48 as a node */
+#define CD_JSON_MAX_VALUES (1U << 22)
 
 typedef enum {
     CD_JSON_NULL,
@@ -79,26 +86,31 @@ typedef struct cd_json {
     struct cd_json *next;
 } cd_json;
 
-/* Errors: EPARSE (with the byte, and with the line where the text has several), ERANGE (more than CD_JSON_MAX_VALUES), ENOMEM. */
+/* Errors: EPARSE (with the byte, and with the line where the text has several), ERANGE (more than
+ * CD_JSON_MAX_VALUES), ENOMEM. */
 cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, CD_KEEP const cd_json **out,
                            cdmpp_err *err);
-/* The same of a text of another program. What is to be told goes to `said` (NULL: nobody listens; look at its oom), a line each:
- * "line 3: rope_scaling.factor: the key is given twice, the last one counts". */
+/* The same of a text of another program. What is to be told goes to `said` (NULL: nobody listens;
+ * look at its oom), a line each: "line 3: rope_scaling.factor: the key is given twice, the last one
+ * counts". */
 cdmpp_status cd_json_parse_foreign(cd_arena *a, cd_str text, cd_buf *said,
                                    CD_KEEP const cd_json **out, cdmpp_err *err);
 
 /* ---- without a tree, for lines whose members are read one by one ---- */
-/* The next member of an object: before the first call *rest is the whole text, which begins with '{', afterwards what is left. *key: without its
- * quotes, escapes as they are; *value: its text, found by brackets and quotes alone, so the caller still
- * has to parse it. *more false: there was none, and the object ended properly. Errors: EPARSE. */
+/* The next member of an object: before the first call *rest is the whole text, which begins with
+ * '{', afterwards what is left. *key: without its quotes, escapes as they are; *value: its text,
+ * found by brackets and quotes alone, so the caller still has to parse it. *more false: there was
+ * none, and the object ended properly. Errors: EPARSE. */
 cdmpp_status cd_json_member(cd_str *rest, CD_KEEP cd_str *key, CD_KEEP cd_str *value, bool *more,
                             cdmpp_err *err);
-/* Is every key of the object, as it is written, there once? The one whose readers take members one by one asks this first. *twice: the later of two
- * equal keys, of length 0: there is none, or the text is no object, which whoever reads it finds. Errors: ENOMEM. */
+/* Is every key of the object, as it is written, there once? The one whose readers take members one
+ * by one asks this first. *twice: the later of two equal keys, of length 0: there is none, or the
+ * text is no object, which whoever reads it finds. Errors: ENOMEM. */
 cdmpp_status cd_json_members_once(cd_str object, CD_KEEP cd_str *twice, cdmpp_err *err);
 /* The next item of an array, in the same way; the text begins with '['. Errors: EPARSE. */
 cdmpp_status cd_json_item(cd_str *rest, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
-/* A number with blanks around it; the place behind them, NULL: there is none. "1e999" is infinity. */
+/* A number with blanks around it; the place behind them, NULL: there is none. "1e999" is
+ * infinity. */
 CD_KEEP const char *cd_json_number(const char *p, const char *end, double *out);
 
 /* ---- reading a tree: json_typed.c ---- */
@@ -248,10 +260,11 @@ void cd_conf_doc_json(cd_buf *out, const cd_conf_key *key, size_t n_key);
  *
  *   a,"b ""c"", d",   ->   [a] [b "c", d] []
  *
- * A quoted field is rewritten in place without its quotes; others stay as they are. A field does not go over
- * several lines. No heap. */
+ * A quoted field is rewritten in place without its quotes; others stay as they are. A field does
+ * not go over several lines. No heap. */
 
-/* *n fields, at most `most` of them into field. Errors: EPARSE (quotes), ERANGE (more than `most`). */
+/* *n fields, at most `most` of them into field. Errors: EPARSE (quotes), ERANGE (more than
+ * `most`). */
 cdmpp_status cd_csv_fields_split(char *line, size_t len, cd_str *field, size_t most, size_t *n,
                                  cdmpp_err *err);
 /* A field with quotes around it, for texts that may hold commas and quotes. */
@@ -259,7 +272,8 @@ void cd_csv_fields_put(cd_buf *b, const char *text, size_t n);
 /* The same, without quotes where it needs none. */
 void cd_csv_fields_put_bare(cd_buf *b, const char *text, size_t n);
 
-/* escape -- texts of files on their way into other languages: names of devices, networks, operators, tasks, files.
+/* escape -- texts of files on their way into other languages: names of devices, networks,
+ * operators, tasks, files.
  *
  *   into                                    one function each
  *   HTML, SVG: text and attributes          cd_escape_xml
@@ -274,11 +288,12 @@ void cd_csv_fields_put_bare(cd_buf *b, const char *text, size_t n);
  *   a terminal                              cd_escape_terminal
  *   a file's name                           cd_escape_file_name
  *
- * (1) What comes out stays within the string, comment, element or line that it is put in, whatever the text is: quotes, ends of comments, line breaks,
- *     escape sequences, bytes that are no UTF-8. (2) A reader of the language gets the text back; of comments, names of files and terminals, and of what
- *     is no character there, something like it. No state, any thread. Identifiers are made by cd_codegen_clean_name (profiler/codegen/code);
- *     a shell that is
- *     run gets texts as arguments, never within its own text. */
+ * (1) What comes out stays within the string, comment, element or line that it is put in, whatever
+ *     the text is: quotes, ends of comments, line breaks, escape sequences, bytes that are no
+ *     UTF-8. (2) A reader of the language gets the text back; of comments, names of files and
+ *     terminals, and of what is no character there, something like it. No state, any thread.
+ *     Identifiers are made by cd_codegen_clean_name (profiler/codegen/code); a shell that is run
+ *     gets texts as arguments, never within its own text. */
 void cd_escape_xml(cd_buf *out, cd_str s);
 void cd_escape_script(cd_buf *out, cd_str s);
 void cd_escape_c_comment(cd_buf *out, cd_str s);
@@ -323,10 +338,12 @@ int cd_enum_names_find(const char *words, cd_str s);
  *   cd_json_writer w = {.out = &b};
  *   cd_json_write_open(&w, '{');
  *   cd_json_write_key(&w, "latency_s"), cd_json_write_real(&w, 0.5);
- *   cd_json_write_key(&w, "shape"), cd_json_write_open(&w, '['), cd_json_write_int(&w, 3), cd_json_write_close(&w, ']');
+ *   cd_json_write_key(&w, "shape"), cd_json_write_open(&w, '['), cd_json_write_int(&w, 3),
+ *   cd_json_write_close(&w, ']');
  *   cd_json_write_close(&w, '}');                     -> {"latency_s":0.5,"shape":[3]}
  *
- * Out of memory is sticky in the buffer: look at out->oom once, at the end. Not checked: that brackets and keys match. */
+ * Out of memory is sticky in the buffer: look at out->oom once, at the end. Not checked: that
+ * brackets and keys match. */
 
 typedef struct cd_json_writer {
     cd_buf *out;
@@ -341,12 +358,12 @@ void cd_json_write_key(cd_json_writer *w, const char *key);
 void cd_json_write_str(cd_json_writer *w, const char *s); /* NULL: null */
 void cd_json_write_strn(cd_json_writer *w, const char *s, size_t n);
 void cd_json_write_int(cd_json_writer *w, int64_t v);
-void cd_json_write_real(cd_json_writer *w,
-                        double v); /* reads back as the same double; null where it is not finite */
+/* reads back as the same double; null where it is not finite */
+void cd_json_write_real(cd_json_writer *w, double v);
 void cd_json_write_bool(cd_json_writer *w, bool v);
 void cd_json_write_null(cd_json_writer *w);
-void cd_json_write_raw(cd_json_writer *w, const char *json,
-                       size_t n); /* a value that is JSON already */
+/* a value that is JSON already */
+void cd_json_write_raw(cd_json_writer *w, const char *json, size_t n);
 /* A key and its value. */
 void cd_json_write_member_str(cd_json_writer *w, const char *key, const char *s);
 void cd_json_write_member_int(cd_json_writer *w, const char *key, int64_t v);
@@ -356,12 +373,14 @@ void cd_json_write_member_strn(cd_json_writer *w, const char *key, const char *s
 /* An array of n numbers. */
 void cd_json_write_reals(cd_json_writer *w, const double *v, size_t n);
 
-/* "key":[1,2.5] in a text that is put together by hand: n numbers of that many significant digits. */
+/* "key":[1,2.5] in a text that is put together by hand: n numbers of that many significant
+ * digits. */
 void cd_json_put_reals(cd_buf *out, const char *key, const double *v, size_t n, int digits);
 
 /* units -- numbers with a unit for people: three digits and the prefix that suits them. */
 
-/* "1.23 us", "456 ms", "0.00 us" for 0; "-" where it is not finite. The second form is right-aligned in nine characters, for tables. */
+/* "1.23 us", "456 ms", "0.00 us" for 0; "-" where it is not finite. The second form is
+ * right-aligned in nine characters, for tables. */
 void cd_units_put_seconds(cd_buf *b, double s);
 void cd_units_put_seconds_wide(cd_buf *b, double s);
 /* "64 B", "1 MiB": powers of 1024, at most four digits. */

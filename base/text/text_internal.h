@@ -17,8 +17,8 @@ typedef struct cd_json_parser {
     size_t twice;    /* keys given twice */
     uint32_t values; /* read so far */
     int depth;
-    const cd_json *above
-        [CD_JSON_MAX_DEPTH]; /* (depth) the arrays and objects that are being filled, outermost first */
+    /* (depth) the arrays and objects that are being filled, outermost first */
+    const cd_json *above[CD_JSON_MAX_DEPTH];
 } cd_json_parser;
 
 /* `above` is as long as the depth allows and stays unset. */
@@ -51,10 +51,12 @@ static inline bool cd_json_any_special(const char *p) {
     return (w | (w - ones * ' ') | (quote - ones) | (slash - ones)) & ones << 7;
 }
 
-/* Raises "column N: expected .., found .." for the place p, with its line where the text has several. Returns NULL. */
+/* Raises "column N: expected .., found .." for the place p, with its line where the text has
+ * several. Returns NULL. */
 const char *cd_json_bad(cd_json_parser *ps, const char *p, const char *want);
 /* The line of place p, 1-based, and where it begins. */
 long cd_json_line(const cd_json_parser *ps, const char *p, const char **start);
-/* A full object, which begins at `open`, whose keys may come twice: EPARSE, or in a foreign text only the last of a key stays, and that is said. */
+/* A full object, which begins at `open`, whose keys may come twice: EPARSE, or in a foreign text
+ * only the last of a key stays, and that is said. */
 cdmpp_status cd_json_once(cd_json_parser *ps, const char *open, cd_json *obj);
 #endif

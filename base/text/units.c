@@ -1,4 +1,5 @@
-/* Seconds and bytes as people read them. Seconds have three digits in every unit, so that columns of them compare at a glance. */
+/* Seconds and bytes as people read them. Seconds have three digits in every unit, so that columns
+ * of them compare at a glance. */
 #include "base/text/text.h"
 
 #include <math.h>

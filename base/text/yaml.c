@@ -1,5 +1,6 @@
-/* YAML to a tree, over the events of libyaml. What YAML allows but a configuration should not contain (anchors, tags,
- * a key twice) is refused here with its line and column, so no reader of the tree has to think of it. */
+/* YAML to a tree, over the events of libyaml. What YAML allows but a configuration should not
+ * contain (anchors, tags, a key twice) is refused here with its line and column, so no reader of
+ * the tree has to think of it. */
 #include "base/text/text.h"
 
 #include <stdio.h>
@@ -36,8 +37,8 @@ static cdmpp_status syntax(reader *r) {
     cd_yaml at = {0};
     if (r->p.error == YAML_MEMORY_ERROR) return CD_FAIL(r->err, ENOMEM, "YAML parser");
     place(&at, &m);
-    if (r->p.error == YAML_READER_ERROR)
-        at.line = at.col = 1; /* libyaml knows only a byte offset */
+    /* libyaml knows only a byte offset */
+    if (r->p.error == YAML_READER_ERROR) at.line = at.col = 1;
     cd_diag_add(r->diag, r->err, CDMPP_EPARSE, r->path, &at, false, "", "%s%s%s",
                 r->p.context ? r->p.context : "", r->p.context ? ": " : "",
                 r->p.problem ? r->p.problem : "malformed YAML");
@@ -78,7 +79,8 @@ static void check_key(reader *r, const cd_yaml *map, const cd_yaml *k, cd_yaml *
         }
 }
 
-/* In a mapping a key and a value alternate. On a refusal reading goes on, so that later mistakes are found too. */
+/* In a mapping a key and a value alternate. On a refusal reading goes on, so that later mistakes
+ * are found too. */
 static cdmpp_status children(reader *r, unsigned depth, cd_yaml *v) {
     const yaml_event_type_t end =
         v->kind == CD_YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
@@ -176,8 +178,8 @@ cdmpp_status cd_yaml_parse(cd_arena *a, const char *path, const char *in, size_t
     cdmpp_status st = document(&r, out);
     yaml_parser_delete(&r.p);
     if (!st && diag->n > before) st = CDMPP_ESCHEMA;
-    if (st && st != CDMPP_ENOMEM && !before && err)
-        st = err->code; /* what the first mistake was, not the one that ended the reading */
+    /* what the first mistake was, not the one that ended the reading */
+    if (st && st != CDMPP_ENOMEM && !before && err) st = err->code;
     if (!st && diag->text.oom) st = CD_FAIL(err, ENOMEM, "list of errors");
     if (st) *out = NULL;
     return st;

@@ -1,5 +1,6 @@
-/* Rebuilds the program of a record, computes its rows and packs them for the file. Most leaves of a program share the row of
- * their buffer, so only the rows of other leaves are kept a second time. */
+/* Rebuilds the program of a record, computes its rows and packs them for the file. Most leaves of a
+ * program share the row of their buffer, so only the rows of other leaves are kept a second
+ * time. */
 #include "dataset/extract/extract.h"
 
 #include <string.h>
@@ -170,7 +171,8 @@ static void zero_row(cd_rows *out) {
     *out = (cd_rows){.n_row = 1, .row = zero};
 }
 
-/* A program that its target rejects stays in the data, as TVM has it: one row of zeros and an error number. */
+/* A program that its target rejects stays in the data, as TVM has it: one row of zeros and an error
+ * number. */
 static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, size_t n,
                             const char *source, cd_item **out, cdmpp_err *err) {
     cd_record r;

@@ -1,4 +1,5 @@
-/* What the files of copies share: which programs of the inputs stay, and with which labels; and how merge.c copies some elements of an array. */
+/* What the files of copies share: which programs of the inputs stay, and with which labels; and how
+ * merge.c copies some elements of an array. */
 #ifndef CD_DATASET_COPIES_INTERNAL_H
 #define CD_DATASET_COPIES_INTERNAL_H
 #include "dataset/extract/extract.h"
@@ -13,9 +14,10 @@ typedef struct cd_copy_label {
 } cd_copy_label;
 
 typedef struct cd_copies {
-    uint64_t n;         /* programs of all inputs */
-    uint8_t *keep;      /* (n) */
-    uint32_t *label_of; /* (n) of measured copies of a program of several: 1 + its label; else 0 */
+    uint64_t n;    /* programs of all inputs */
+    uint8_t *keep; /* (n) */
+    /* (n) of measured copies of a program of several: 1 + its label; else 0 */
+    uint32_t *label_of;
     cd_copy_label *label; /* (n_label) by program */
     size_t n_label;
     cd_copies_stats stats;
@@ -59,8 +61,8 @@ typedef struct cd_copies_scan {
 } cd_copies_scan;
 
 enum { CD_COPIES_PART_RECORDS = 1 << 20 };
-/* part_records: about so many in a part, more where that would be too many parts to read. Close after an error, too. Errors: those of reading;
- * ENODATA: no identities, or merged already. */
+/* part_records: about so many in a part, more where that would be too many parts to read. Close
+ * after an error, too. Errors: those of reading; ENODATA: no identities, or merged already. */
 cdmpp_status cd_copies_scan_open(cd_copies_scan *s, const char *const *in, size_t n,
                                  size_t part_records, cdmpp_err *err);
 /* Fills e. Errors: those of reading; ESCHEMA: an input has changed since. */
@@ -69,16 +71,19 @@ cdmpp_status cd_copies_scan_part(cd_copies_scan *s, uint32_t part, cdmpp_err *er
 void cd_copies_scan_rest(cd_copies_scan *s);
 void cd_copies_scan_close(cd_copies_scan *s);
 
-/* Reads identities, labels and runs of all inputs; part_records changes memory and time, not the result. Errors: those of the scan. */
+/* Reads identities, labels and runs of all inputs; part_records changes memory and time, not the
+ * result. Errors: those of the scan. */
 cdmpp_status cd_copies_find(const char *const *in, size_t n, double slow, size_t part_records,
                             cd_log *log, cd_copies *out, cdmpp_err *err);
 void cd_copies_free(cd_copies *c);
 
-/* Puts the labels of several copies into the block of an array of labels: n programs from `first` on. */
+/* Puts the labels of several copies into the block of an array of labels: n programs from `first`
+ * on. */
 void cd_copies_patch(const cd_copies *c, cd_layout_array a, uint64_t first, void *block, size_t n);
 
-/* pick -- the elements of an array that stay, as runs in order: of programs by `keep`, of rows, leaves, trees, steps by the offsets that
- * programs have into them, of loops on paths by the offsets that leaves have. */
+/* pick -- the elements of an array that stay, as runs in order: of programs by `keep`, of rows,
+ * leaves, trees, steps by the offsets that programs have into them, of loops on paths by the
+ * offsets that leaves have. */
 typedef struct cd_pick_level {
     cd_layout_array ptr; /* offsets into this level; COUNT: programs themselves */
     uint64_t at;         /* parents so far */
@@ -97,10 +102,12 @@ typedef struct cd_pick {
     cd_arena arena;
 } cd_pick;
 
-/* For the elements of array a, or, where a holds offsets, for what has an offset. n_elem: elements of each array. Errors: ENOMEM, ESCHEMA. */
+/* For the elements of array a, or, where a holds offsets, for what has an offset. n_elem: elements
+ * of each array. Errors: ENOMEM, ESCHEMA. */
 cdmpp_status cd_merge_pick_open(cd_pick *p, const cd_h5 *h, cd_layout_array a, const uint8_t *keep,
                                 const uint64_t n_elem[CD_LAYOUT_ARRAY_COUNT], cdmpp_err *err);
 void cd_merge_pick_close(cd_pick *p);
-/* Does the next element stay? Of the elements that follow, *n at most, the number of those that share this answer is put into *n. */
+/* Does the next element stay? Of the elements that follow, *n at most, the number of those that
+ * share this answer is put into *n. */
 cdmpp_status cd_merge_pick_next(cd_pick *p, size_t *n, bool *stays, cdmpp_err *err);
 #endif

@@ -1,5 +1,6 @@
-/* How slow a run was as a whole: its programs against the same programs in other runs. log time = program + run + noise; the runs' parts are
- * found one after another by medians, so a second mode that hits some programs, or a slow run beside many others, moves nothing else. */
+/* How slow a run was as a whole: its programs against the same programs in other runs. log time =
+ * program + run + noise; the runs' parts are found one after another by medians, so a second mode
+ * that hits some programs, or a slow run beside many others, moves nothing else. */
 #include <math.h>
 #include <string.h>
 
@@ -49,8 +50,8 @@ static void index_points(scale *s) {
     for (size_t i = 0; i < s->n; i++) s->at[s->p[i].run + 1]++;
     for (size_t r = 0; r < s->n_run; r++) s->at[r + 1] += s->at[r];
     for (size_t i = 0; i < s->n; i++) s->by_run[s->at[s->p[i].run]++] = (uint32_t)i;
-    memmove(s->at + 1, s->at,
-            s->n_run * sizeof *s->at); /* each stands at its end: the beginning of the next */
+    /* each stands at its end: the beginning of the next */
+    memmove(s->at + 1, s->at, s->n_run * sizeof *s->at);
     s->at[0] = 0;
 }
 
@@ -81,7 +82,8 @@ static bool judged(const scale *s, size_t r) {
     return s->at[r + 1] - s->at[r] >= CD_RUN_LEAST_SHARED;
 }
 
-/* The middle part of the judged runs that are joined with run r; the smaller middle of an even number. */
+/* The middle part of the judged runs that are joined with run r; the smaller middle of an even
+ * number. */
 static double middle(scale *s, size_t r) {
     size_t n = 0;
     for (size_t k = 0; k < s->n_run; k++)

@@ -1,5 +1,6 @@
-/* The identities of all inputs, a part at a time. A part holds those whose first bits lie in its range, so all records of a program are in
- * one part, and parts in order, each sorted, are the order of all. The inputs are read once for each part; nothing is kept on disk. */
+/* The identities of all inputs, a part at a time. A part holds those whose first bits lie in its
+ * range, so all records of a program are in one part, and parts in order, each sorted, are the
+ * order of all. The inputs are read once for each part; nothing is kept on disk. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +132,8 @@ static int by_program(const void *a, const void *b) {
     return (x->program > y->program) - (x->program < y->program);
 }
 
-/* Identities are hashes, so parts are about as large as each other; more only where a program has very many records. */
+/* Identities are hashes, so parts are about as large as each other; more only where a program has
+ * very many records. */
 static cdmpp_status make_room(cd_copies_scan *s, cdmpp_err *err) {
     const size_t mean = (size_t)(s->n / s->n_part), room = mean + mean / 64 + 64;
     if (room <= s->cap_e) return CDMPP_OK;

@@ -1,4 +1,5 @@
-/* The run of an extraction: one thread reads, workers convert, one thread writes in the order of reading. */
+/* The run of an extraction: one thread reads, workers convert, one thread writes in the order of
+ * reading. */
 #include "dataset/extract/extract.h"
 
 #include <stdio.h>
@@ -40,7 +41,8 @@ static void put_clean(cd_buf *b, const char *s) {
     for (; *s; s++) cd_buf_put(b, (unsigned char)*s < ' ' ? " " : s, 1);
 }
 
-/* A line that cannot be used: file, line, reason, as tab-separated text. The error itself keeps only the tail of a long path. */
+/* A line that cannot be used: file, line, reason, as tab-separated text. The error itself keeps
+ * only the tail of a long path. */
 static cdmpp_status write_skip(run *r, const char *source, const cd_pipe_line *l, cdmpp_err *err) {
     const cd_convert_result *o = &l->out;
     cd_buf b = {0};
@@ -237,8 +239,8 @@ static cdmpp_status conclude(run *r, cdmpp_err *err) {
                        (unsigned long long)r->at.records);
     }
     CD_TRY(cd_writer_checkpoint(r->w, &r->at, sizeof r->at, err));
-    if (r->at.skipped == r->at.records &&
-        r->x->n_shard < 2) { /* a shard may be without programs, their merger not */
+    /* a shard may be without programs, their merger not */
+    if (r->at.skipped == r->at.records && r->x->n_shard < 2) {
         CD_TRY(cd_writer_finish_empty(r->w, err));
         if (!r->at.records)
             return CD_FAIL(err, ENODATA,

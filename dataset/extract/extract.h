@@ -80,8 +80,8 @@ void cd_journal_close(cd_journal *j);
 /* Where chunks are compressed; zero: at once, by the caller. */
 typedef struct cd_compressor {
     void *ctx;
-    void (*submit)(void *ctx,
-                   cd_journal_chunk *c); /* must lead to cd_journal_chunk_compress(c)             */
+    /* must lead to cd_journal_chunk_compress(c)             */
+    void (*submit)(void *ctx, cd_journal_chunk *c);
     bool (*ready)(void *ctx, cd_journal_chunk *c, bool wait); /* has it? `wait`: return only then */
     size_t max_pending;                                       /* chunks under way; at least 1 */
 } cd_compressor;
@@ -110,12 +110,14 @@ typedef struct cd_item {
     const int32_t *path_ptr; /* (n_leaf + 1), from 0; NULL when n_leaf == 0 */
     const int64_t *path_extent;
     const uint8_t *path_kind;
-    const int32_t *step; /* (n_step) steps as numbers; NULL: the file keeps none, of any program */
+    /* (n_step) steps as numbers; NULL: the file keeps none, of any program */
+    const int32_t *step;
     uint32_t n_step;
-    const uint64_t *id; /* (2) identity of the program; NULL: the file keeps none, of any program */
+    /* (2) identity of the program; NULL: the file keeps none, of any program */
+    const uint64_t *id;
     const float *facts; /* (CD_N_FACTS); NULL: none, and facts_state says why */
-    uint8_t
-        facts_state; /* cd_facts_state; one that says facts are there without them stands for CD_FACTS_ABSENT */
+    /* cd_facts_state; one that says facts are there without them stands for CD_FACTS_ABSENT */
+    uint8_t facts_state;
     double latency_s, latency_mean_s, latency_std_s, latency_min_s, flop;
     uint32_t repeats;
     uint8_t error, is_gpu;
@@ -166,9 +168,11 @@ typedef struct cd_feature_engine {
     cdmpp_status (*build)(void *program, const cd_task *task, const cd_record *r, cd_rows *out,
                           cdmpp_err *err);
     void (*close)(CD_TAKE void *program);
-    /* Facts (CD_N_FACTS) of the program of the last build; EUNSUPPORTED: it has none. NULL: none has. */
+    /* Facts (CD_N_FACTS) of the program of the last build; EUNSUPPORTED: it has none. NULL: none
+     * has. */
     cdmpp_status (*facts)(void *program, cd_facts_set set, float *out, cdmpp_err *err);
-    /* Which of several definitions of a key the record is of (cd_program_choose). NULL: the first. */
+    /* Which of several definitions of a key the record is of (cd_program_choose). NULL: the
+     * first. */
     cdmpp_status (*choose)(void *program, const cd_record *r, const cd_task **task, cdmpp_err *err);
 } cd_feature_engine;
 /* TVM's lowering and feature extraction, for the tasks of that registry. */
@@ -188,28 +192,32 @@ typedef struct cd_extract {
     size_t n_input;
     const char *const *task_file; /* (n_task_file) for the fingerprint */
     size_t n_task_file;
-    unsigned assume; /* where printed definitions leave something open: cd_task_registry_assume */
+    /* where printed definitions leave something open: cd_task_registry_assume */
+    unsigned assume;
     cd_feature_engine engine;
     const cd_net_entry *net; /* (n_net) */
     size_t n_net;
     int jobs;                /* <= 0: all CPUs */
     unsigned shard, n_shard; /* 1/4; 0/0: everything */
     bool strict, restart;
-    bool steps;          /* keep the steps of the schedules, for estimators that read them */
-    bool ids;            /* keep an identity of each program, by which copies are found */
-    const char *device;  /* of records whose target names none; NULL: the folder of their log */
-    double checkpoint_s; /* 0: 5 s; < 0: never */
+    /* keep the steps of the schedules, for estimators that read them */
+    bool steps;
+    /* keep an identity of each program, by which copies are found */
+    bool ids;
+    /* of records whose target names none; NULL: the folder of their log */
+    const char *device;
+    double checkpoint_s;               /* 0: 5 s; < 0: never */
     const char *command_line;          /* for the file's attribute */
     const volatile sig_atomic_t *stop; /* set, maybe by a signal: end, resumable; NULL: never */
-    void (*progress)(void *ctx,
-                     const cd_extract_stats *s); /* from the calling thread; NULL: none */
+    /* from the calling thread; NULL: none */
+    void (*progress)(void *ctx, const cd_extract_stats *s);
     void *progress_ctx;
     cd_log *log; /* of warnings about task files; NULL: none */
 } cd_extract;
 
-/* Errors: EIO, ENOMEM, EINTERRUPTED (OUT.partial is kept), with `strict` what
- * the first bad line gives. Lines that were skipped are no error, see *stats, but where all were and this is no shard: ENODATA, and only
- * OUT.skipped.tsv is written. */
+/* Errors: EIO, ENOMEM, EINTERRUPTED (OUT.partial is kept), with `strict` what the first bad line
+ * gives. Lines that were skipped are no error, see *stats, but where all were and this is no shard:
+ * ENODATA, and only OUT.skipped.tsv is written. */
 cdmpp_status cd_extract_run(const cd_extract *x, cd_extract_stats *stats, cdmpp_err *err);
 
 /* The same with the tasks and networks of x->task_file and the default engine. */
@@ -222,15 +230,18 @@ cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const ch
 
 /* copies -- programs that were measured several times become one program with one label.
  *
- *   inputs: identity, latency, run ──> groups of one identity ──> runs that are slow as a whole, left out
- *                                                             ──> median of the copies' medians, their range
- *   inputs again, block by block   ──> the first copy of each program, with the label of all
+ *   inputs: identity, latency, run ──> groups of one identity ─┬─> runs slow as a whole: left out
+ *                                                              └─> median of the copies' medians,
+ *                                                                  their range
+ *   inputs again, block by block ────> the first copy of each program, with the label of all
  *
- * A run is the folder of a log. Identities are held a part at a time (copies_scan.c); what stays is about 5 bytes a record, 80 a program of several records,
- * and, while runs are compared, 44 for each time that a run measured such a program. Rows are never held. */
+ * A run is the folder of a log. Identities are held a part at a time (copies_scan.c); what stays is
+ * about 5 bytes a record, 80 a program of several records, and, while runs are compared, 44 for
+ * each time that a run measured such a program. Rows are never held. */
 
-/* 128 bits that two records have in common when they are one program of one device: of the workload key, the target, the device, hardware
- * numbers, the layout option and the steps. The extent that an SP step notes is no part: nothing depends on it. */
+/* 128 bits that two records have in common when they are one program of one device: of the workload
+ * key, the target, the device, hardware numbers, the layout option and the steps. The extent that
+ * an SP step notes is no part: nothing depends on it. */
 void cd_program_id_of(const cd_record *r, cd_str device, uint64_t out[2]);
 
 /* One program as one run measured it. */
@@ -239,43 +250,45 @@ typedef struct cd_run_point {
     double log_s;
 } cd_run_point;
 typedef struct cd_run_scale {
-    double
-        factor; /* time of the run over that of the others, both of the same programs; 1 where not judged */
+    /* time of the run over that of the others, both of the same programs; 1 where not judged */
+    double factor;
     uint64_t n_shared; /* programs that another run measured, too */
 } cd_run_scale;
-enum {
-    CD_RUN_LEAST_SHARED = 20
-}; /* a run with fewer is not judged: a median of few programs is chance */
-/* Factors of n_run runs from points sorted by program; at least two runs have each program, each once. Runs that shared programs join are compared with their middle one (of an even number
- * the faster middle one). Errors: ENOMEM. */
+/* a run with fewer is not judged: a median of few programs is chance */
+enum { CD_RUN_LEAST_SHARED = 20 };
+/* Factors of n_run runs from points sorted by program; at least two runs have each program, each
+ * once. Runs that shared programs join are compared with their middle one (of an even number the
+ * faster middle one). Errors: ENOMEM. */
 cdmpp_status cd_copies_scale(const cd_run_point *p, size_t n, size_t n_run, cd_run_scale *out,
                              cdmpp_err *err);
 
 typedef struct cd_copies_stats {
-    uint64_t programs, several,
-        records_of_several; /* distinct programs; those measured more than once, and their records */
+    /* distinct programs; those measured more than once, and their records */
+    uint64_t programs, several, records_of_several;
     uint64_t slow_runs, left_out; /* runs left out, and their records */
-    double spread_median,
-        spread_p90; /* largest over smallest copy, of those measured more than once */
+    /* largest over smallest copy, of those measured more than once */
+    double spread_median, spread_p90;
 } cd_copies_stats;
-/* The inputs as one data set with each program once. A run that is more than `slow` times slower than the others is left out, with a warning;
- * slow == 0: none is. Errors: those of cd_merge; ENODATA: an input has no identities, or is merged already. */
+/* The inputs as one data set with each program once. A run that is more than `slow` times slower
+ * than the others is left out, with a warning; slow == 0: none is. Errors: those of cd_merge;
+ * ENODATA: an input has no identities, or is merged already. */
 cdmpp_status cd_merge_copies(const char *out, const char *const *in, size_t n, double slow,
                              const char *command_line, cd_log *log, cd_extract_stats *stats,
                              cd_copies_stats *copies, cdmpp_err *err);
 
-/* Append the line at "FILE:LINE" ("FILE": its first line) to `text` and FILE, NUL-terminated, to `path`,
- * which is empty. Errors: those of reading; EUSAGE: no such line. */
+/* Append the line at "FILE:LINE" ("FILE": its first line) to `text` and FILE, NUL-terminated, to
+ * `path`, which is empty. Errors: those of reading; EUSAGE: no such line. */
 cdmpp_status cd_extract_line(const char *where, cd_buf *path, long *number, cd_buf *text,
                              cdmpp_err *err);
 
-/* Append the loop nest of the record at "FILE:LINE" ("FILE": its first line). assume: as in cd_extract. log: of warnings about task files.
- * Errors: those of reading, ENOTASK and building; EUSAGE: no such line. */
+/* Append the loop nest of the record at "FILE:LINE" ("FILE": its first line). assume: as in
+ * cd_extract. log: of warnings about task files. Errors: those of reading, ENOTASK and building;
+ * EUSAGE: no such line. */
 cdmpp_status cd_extract_print(const char *const *task_file, size_t n, unsigned assume,
                               const char *where, cd_log *log, cd_buf *out, cdmpp_err *err);
 
-/* Append all tasks and networks of the files in our own text form
- * (docs/reference/tasks.md). Tasks without a DAG are left out; *n_task: the others. Errors: those of reading. */
+/* Append all tasks and networks of the files in our own text form (docs/reference/tasks.md). Tasks
+ * without a DAG are left out; *n_task: the others. Errors: those of reading. */
 cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, unsigned assume, cd_log *log,
                               cd_buf *out, size_t *n_task, cdmpp_err *err);
 
@@ -300,15 +313,18 @@ void cd_inputs_free(cd_inputs *in);
 cdmpp_status cd_inputs_fingerprint(const cd_extract *x, const cd_inputs *in, char out[65],
                                    cdmpp_err *err);
 
-/* extract_report -- what the commands that extract print: progress, counts, reasons, the command that made a file. */
+/* extract_report -- what the commands that extract print: progress, counts, reasons, the command
+ * that made a file. */
 
-/* The end of a command that went well: counts and a table of reasons to the log; with --json one object of
- * schema "cdmpp.extract/1" to standard output. Sets the exit code: 3 where some lines were skipped. Errors: EIO, ENOMEM. */
+/* The end of a command that went well: counts and a table of reasons to the log; with --json one
+ * object of schema "cdmpp.extract/1" to standard output. Sets the exit code: 3 where some lines
+ * were skipped. Errors: EIO, ENOMEM. */
 cdmpp_status cd_extract_report_end(cd_command_run *r, const char *out, const cd_extract_stats *s,
                                    double seconds, cdmpp_err *err);
 
-/* An extraction by `extract` with a progress bar on `log`; sets command_line and progress of x. ctx NULL: this process extracts
- * alone; else a rank that had nothing to do says nothing. Errors: those of `extract`, ENOMEM. */
+/* An extraction by `extract` with a progress bar on `log`; sets command_line and progress of x. ctx
+ * NULL: this process extracts alone; else a rank that had nothing to do says nothing. Errors: those
+ * of `extract`, ENOMEM. */
 typedef cdmpp_status cd_extract_report_fn(const cd_extract *x, const void *ctx, cd_extract_stats *s,
                                           cdmpp_err *err);
 cdmpp_status cd_extract_report_run(cd_extract *x, cd_extract_report_fn *extract, const void *ctx,
@@ -322,7 +338,8 @@ typedef struct cd_convert_result {
     cdmpp_err *err; /* when not OK */
 } cd_convert_result;
 
-/* What a file has only where it was asked for: steps of the schedules, identities of the programs. */
+/* What a file has only where it was asked for: steps of the schedules, identities of the
+ * programs. */
 typedef struct cd_convert_extra {
     bool steps, ids;
     const char *device; /* of records whose target names none; NULL: the folder of their log */

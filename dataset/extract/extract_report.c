@@ -1,4 +1,5 @@
-/* The end of an extraction in numbers, as lines for people and as one JSON object; shared by cdmpp-extract and cdmpp-mpi extract. */
+/* The end of an extraction in numbers, as lines for people and as one JSON object; shared by
+ * cdmpp-extract and cdmpp-mpi extract. */
 #include "base/text/text.h"
 #include "dataset/extract/extract.h"
 
@@ -88,10 +89,8 @@ cdmpp_status cd_extract_report_end(cd_command_run *r, const char *out, const cd_
 static void put_word(cd_buf *b, const char *option, const char *text) {
     cd_buf_puts(b, option);
     if (strchr(text, '\'')) cd_escape_shell(b, cd_str_of(text));
-    else
-        cd_buf_putf(
-            b, "'%s'",
-            text); /* quoted also where it needs none: these lines are compared with those of earlier versions */
+    /* quoted also where it needs none: these lines are compared with those of earlier versions */
+    else cd_buf_putf(b, "'%s'", text);
 }
 
 static void put_command(cd_buf *b, const cd_extract *x) {

@@ -15,8 +15,8 @@ static bool ends_with(const char *s, size_t n, const char *end) {
 }
 
 static bool is_log(const char *path, void *ctx) {
-    static const char *const packed[] = {".gz", ".xz", ".zst"}, *const log[] = {".json", ".jsonl",
-                                                                                ".log"};
+    static const char *const packed[] = {".gz", ".xz", ".zst"};
+    static const char *const log[] = {".json", ".jsonl", ".log"};
     size_t n = strlen(path);
     (void)ctx;
     for (size_t i = 0; i < 3; i++)

@@ -1,5 +1,5 @@
-/* The journal of a data set under way: compressed chunks one after another, each with its length and checksum, so that a kill
- * loses at most the last one. */
+/* The journal of a data set under way: compressed chunks one after another, each with its length
+ * and checksum, so that a kill loses at most the last one. */
 #include "dataset/extract/extract.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* Joining data set files: every array is copied in blocks; offsets are moved,
- * numbers of dictionaries translated. Nothing is held but names and networks. Where copies of programs are merged, the
- * elements of programs that do not stay are left out of the blocks. */
+/* Joining data set files: every array is copied in blocks; offsets are moved, numbers of
+ * dictionaries translated. Nothing is held but names and networks. Where copies of programs are
+ * merged, the elements of programs that do not stay are left out of the blocks. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +17,8 @@ typedef struct input {
     uint64_t n[CD_LAYOUT_ARRAY_COUNT];
     uint64_t base[CD_LAYOUT_ARRAY_COUNT]; /* elements in the output before this file */
     char **text[CD_LAYOUT_DICT_COUNT];
-    uint32_t *map
-        [CD_LAYOUT_DICT_COUNT]; /* number here -> number in the output; UNMET: no program that stays had it so far */
+    /* number here -> number in the output; UNMET: no program that stays had it so far */
+    uint32_t *map[CD_LAYOUT_DICT_COUNT];
     size_t n_map[CD_LAYOUT_DICT_COUNT];
 } input;
 
@@ -195,7 +195,8 @@ static cdmpp_status make_copies(merge *m, const input *in, passage *p, cdmpp_err
 
 /* --- one file ---------------------------------------------------------------------- */
 
-/* A file of an earlier version says nothing of the kinds of its programs and has no facts; steps are there where they were asked for. */
+/* A file of an earlier version says nothing of the kinds of its programs and has no facts; steps
+ * are there where they were asked for. */
 static bool lacks(const input *in, cd_layout_array a) {
     return cd_layout_optional(a) && !cd_h5_has(&in->h, cd_layout[a].path);
 }
@@ -228,7 +229,8 @@ static cdmpp_status fill_facts(merge *m, uint64_t n, cd_layout_array a, cdmpp_er
     return CDMPP_OK;
 }
 
-/* The unknown kind, once for each program, and no facts; nothing in the place of what had to be asked for. */
+/* The unknown kind, once for each program, and no facts; nothing in the place of what had to be
+ * asked for. */
 static cdmpp_status fill_array(merge *m, const input *in, cd_layout_array a, cdmpp_err *err) {
     uint32_t id = 0;
     uint64_t n = 0;
@@ -306,7 +308,8 @@ static cdmpp_status join_networks(merge *m, const input *in, cdmpp_err *err) {
     return st;
 }
 
-/* Steps, identities, copies of all programs or of none: a program without steps is one of an empty schedule, which would be a lie. */
+/* Steps, identities, copies of all programs or of none: a program without steps is one of an empty
+ * schedule, which would be a lie. */
 static cdmpp_status check_asked_for(const merge *m, const input *in, cdmpp_err *err) {
     static const struct {
         cd_layout_array a;
@@ -339,9 +342,9 @@ static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *
     CD_TRY(cd_layout_check(&in->h, digest, err));
     CD_TRY(cd_h5_get_text(&in->h, "/", "source_digest", digest, sizeof digest, err));
     cd_sha256_add(&m->source, digest, strlen(digest));
+    /* before the width, which says less */
     if (!lacks(in, CD_LAYOUT_ARRAY_FACTS))
-        CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_CPU,
-                                     err)); /* before the width, which says less */
+        CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_CPU, err));
     if (!lacks(in, CD_LAYOUT_ARRAY_FACTS) && has_gpu_facts(&in->h))
         CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_GPU, err));
     CD_TRY(read_sizes(in, err));

@@ -1,4 +1,5 @@
-/* Which elements of an array belong to programs that stay. Offsets are read once, from front to back, a buffer at a time. */
+/* Which elements of an array belong to programs that stay. Offsets are read once, from front to
+ * back, a buffer at a time. */
 #include <string.h>
 
 #include "dataset/extract/copies_internal.h"

@@ -1,4 +1,5 @@
-/* The workers of an extraction: batches of lines to convert and chunks to compress, with a bound on how many are under way. */
+/* The workers of an extraction: batches of lines to convert and chunks to compress, with a bound on
+ * how many are under way. */
 #include "dataset/extract/extract_internal.h"
 
 #include <string.h>
@@ -74,7 +75,8 @@ static cdmpp_status start_worker(cd_pipe *p, const cd_feature_engine *e, cd_conv
     return st;
 }
 
-/* Two batches and chunks a worker and two more: enough that nobody waits, and memory does not grow with the input. */
+/* Two batches and chunks a worker and two more: enough that nobody waits, and memory does not grow
+ * with the input. */
 cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, cd_convert_extra extra,
                           cdmpp_err *err) {
     const size_t k = (size_t)n;

@@ -1,4 +1,5 @@
-/* The identity of a program, by which records of the same program are found in files of millions. */
+/* The identity of a program, by which records of the same program are found in files of
+ * millions. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Columns of a data set under way: open chunks in memory, full ones compressed and appended to the journal in the order in which
- * they filled up. */
+/* Columns of a data set under way: open chunks in memory, full ones compressed and appended to the
+ * journal in the order in which they filled up. */
 
 #include <errno.h>
 #include <fcntl.h>

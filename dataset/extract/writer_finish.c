@@ -32,7 +32,8 @@ static cdmpp_status copy_chunks(const cd_writer *w, const cd_h5 *h, cd_layout_ar
     return CDMPP_OK;
 }
 
-/* Of no program steps, identities or copies were kept: the 0 that offsets begin with is all there is. */
+/* Of no program steps, identities or copies were kept: the 0 that offsets begin with is all there
+ * is. */
 static bool left_out(const cd_writer *w, cd_layout_array a) {
     const cd_layout_array of = cd_layout_asked_for(a);
     return of != CD_LAYOUT_ARRAY_COUNT &&

@@ -1,5 +1,5 @@
-/* Reads data set files into memory: all are opened and measured first, then read into arrays of the final size. Dictionaries of
- * several files are joined by name. */
+/* Reads data set files into memory: all are opened and measured first, then read into arrays of the
+ * final size. Dictionaries of several files are joined by name. */
 #include "dataset/file/dataset_internal.h"
 
 #include <math.h>
@@ -82,10 +82,8 @@ static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path,
     return how->ast ? cd_dataset_ast_count(f, err) : CDMPP_OK;
 }
 
-enum {
-    PIECE = 16,
-    RESIDENT = 64 << 20
-}; /* chunks that are read at once: 10 MB of rows; bytes in memory of arrays on disk */
+/* chunks that are read at once: 10 MB of rows; bytes in memory of arrays on disk */
+enum { PIECE = 16, RESIDENT = 64 << 20 };
 
 /* --- arrays ------------------------------------------------------------------ */
 
@@ -308,8 +306,8 @@ static uint64_t bytes_of(const cd_sizes *n, bool ast, bool steps) {
            (ast ? n->program * 8 + n->own * ROW + n->leaf * LEAF + n->tree * 4 + n->path * 9 : 0);
 }
 
-/* Arrays that are larger than asked for go to a file; little of them need be in memory at a time. Those that other processes read go to
- * one in memory. */
+/* Arrays that are larger than asked for go to a file; little of them need be in memory at a time.
+ * Those that other processes read go to one in memory. */
 static cdmpp_status choose_place(cd_dataset *p, cd_dataset_file *f, size_t n,
                                  const cd_dataset_options *how, cdmpp_err *err) {
     const bool disk = how->memory && p->bytes > how->memory;
@@ -319,7 +317,8 @@ static cdmpp_status choose_place(cd_dataset *p, cd_dataset_file *f, size_t n,
     return CDMPP_OK;
 }
 
-/* The sizes of all files must be known before the arrays can be made. The kinds of a file of an earlier version are not known. */
+/* The sizes of all files must be known before the arrays can be made. The kinds of a file of an
+ * earlier version are not known. */
 static cdmpp_status open_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n,
                                const cd_dataset_options *how, cdmpp_err *err) {
     cd_sizes all = {0};
@@ -364,7 +363,8 @@ static cdmpp_status read_files(dataset *d, cd_dataset_file *f, const char *const
     return CDMPP_OK;
 }
 
-/* One process of a machine reads, the others map what it read. One that may not (in a container of its own) reads for itself. */
+/* One process of a machine reads, the others map what it read. One that may not (in a container of
+ * its own) reads for itself. */
 static cdmpp_status share_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n,
                                 const cd_dataset_options *how, cdmpp_status st, cdmpp_err *err) {
     cd_dataset *p = &d->pub;

@@ -98,7 +98,8 @@ static cdmpp_status point_leaves(const cd_dataset_file *f, cd_dataset *d, uint64
                : cd_dataset_fail(f, "/ast/own_ptr", "more own rows than leaves that say so", err);
 }
 
-/* Leaves whose columns equal the row of their buffer are not stored twice; here they are put together again. */
+/* Leaves whose columns equal the row of their buffer are not stored twice; here they are put
+ * together again. */
 static cdmpp_status read_leaves(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
                                 cdmpp_err *err) {
     int32_t *leaf_row = cd_mem_zalloc((size_t)f->n.leaf + 1, sizeof *leaf_row);

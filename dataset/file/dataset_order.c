@@ -1,5 +1,5 @@
-/* Puts the rows of a loaded data set into the one order that models read (features/rows: cd_rows_order). The file keeps the
- * order of the extractor, which can be compared with TVM's. */
+/* Puts the rows of a loaded data set into the one order that models read (features/rows:
+ * cd_rows_order). The file keeps the order of the extractor, which can be compared with TVM's. */
 #include "dataset/file/dataset_internal.h"
 
 #include "features/rows/rows.h"

@@ -1,7 +1,8 @@
 /* The door of dataset/file: other rooms include this header and no other of the room.
  *
- * The file of a data set (HDF5, docs/reference/dataset.md): what is in it (layout.h) and how it is read into memory (dataset.h). dataset/extract
- * writes it; dataset/split and learner/inputs read the loaded cd_dataset and never the file. */
+ * The file of a data set (HDF5, docs/reference/dataset.md): what is in it (layout.h) and how it is
+ * read into memory (dataset.h). dataset/extract writes it; dataset/split and learner/inputs read
+ * the loaded cd_dataset and never the file. */
 #ifndef CD_DATASET_FILE_DOOR_H
 #define CD_DATASET_FILE_DOOR_H
 #include <hdf5.h>
@@ -28,7 +29,8 @@
  * learner needs, in memory. Nothing here is thread-safe but reading a loaded
  * cd_dataset is. */
 
-/* Which facts a program has, or why it has none. CD_FACTS_GPU: a GPU program in a file of before these had facts. */
+/* Which facts a program has, or why it has none. CD_FACTS_GPU: a GPU program in a file of before
+ * these had facts. */
 typedef enum cd_facts_state {
     CD_FACTS_THERE,
     CD_FACTS_GPU,
@@ -48,16 +50,18 @@ const char *cd_layout_facts_text(uint8_t state);
 
 typedef struct cd_dataset {
     size_t n, n_row;
-    float *row; /* (n_row, n_col) row-major; of each program in the order of cd_rows_order */
+    /* (n_row, n_col) row-major; of each program in the order of cd_rows_order */
+    float *row;
     size_t n_col;
     int64_t *row_ptr;  /* (n+1) */
     double *latency_s; /* (n) the default label: median of the repeats, seconds */
-    double *latency_mean_s, *latency_std_s,
-        *latency_min_s; /* (n) mean, population deviation, fastest repeat */
-    double *flop;       /* (n) operations of the task; -1 when they cannot be counted */
-    uint32_t *repeats;  /* (n) measurements behind the label                     */
-    uint8_t *error; /* (n) 0: measured; 1..8: TVM's error number; 254: rejected; 255: not measured.
-                               * All latencies are NaN where it is not 0: skip those. */
+    /* (n) mean, population deviation, fastest repeat */
+    double *latency_mean_s, *latency_std_s, *latency_min_s;
+    double *flop;      /* (n) operations of the task; -1 when they cannot be counted */
+    uint32_t *repeats; /* (n) measurements behind the label                     */
+    /* (n) 0: measured; 1..8: TVM's error number; 254: rejected; 255: not measured. All latencies
+     * are NaN where it is not 0: skip those. */
+    uint8_t *error;
     uint32_t *task, *device, *source_file; /* (n) into the dictionaries             */
     uint64_t *source_line; /* (n) 1-based                                           */
     uint8_t *is_gpu;       /* (n) target kind is a GPU                              */
@@ -65,11 +69,11 @@ typedef struct cd_dataset {
 
     size_t n_task, n_device, n_source, n_network;
     char **task_name; /* (n_task) workload keys                                */
-    char *
-        *device_name; /* (n_device) "zen5-avx512", "v100": -model= of the target, else the folder */
+    /* (n_device) "zen5-avx512", "v100": -model= of the target, else the folder */
+    char **device_name;
     size_t n_kind;
-    char **
-        kind_name; /* (n_kind) signatures, features/task/task.h; "": not known, in files of earlier versions */
+    /* (n_kind) signatures, features/task/task.h; "": not known, in files of earlier versions */
+    char **kind_name;
     char **source_name;               /* (n_source) paths                                      */
     char **network_name;              /* (n_network)                                           */
     size_t n_net_task;                /* network membership in coordinate form                 */
@@ -82,17 +86,20 @@ typedef struct cd_dataset {
     /* Compact ASTs, as learner/inputs/program_view.h draws them; all NULL and 0 unless
      * cd_dataset_load_ast read them. Offsets count from the first program. */
     size_t n_own, n_tree, n_path;
-    int64_t *
-        leaf_row; /* (n_leaf) the leaf's features: this row of `row`, or row ~leaf_row of `own` where it is < 0 */
+    /* (n_leaf) the leaf's features: this row of `row`, or row ~leaf_row of `own` where it is < 0 */
+    int64_t *leaf_row;
     int32_t *leaf_pos, *leaf_node; /* (n_leaf) index in the program's tree; node number    */
     float *own;           /* (n_own, n_col) of leaves that differ from their buffer's row */
     int64_t *path_ptr;    /* (n_leaf+1) loops around a leaf, outermost first           */
     int64_t *path_extent; /* (n_path) trip counts                                      */
-    uint8_t *path_kind;   /* (n_path) 0 serial 1 parallel 2 vectorized 3 unrolled 4 thread axis */
-    int64_t *tree_ptr;    /* (n+1) */
-    int32_t *tree; /* (n_tree) pre-order numbers, -1 closes a node; tree[leaf_pos] == leaf_node */
+    /* (n_path) 0 serial 1 parallel 2 vectorized 3 unrolled 4 thread axis */
+    uint8_t *path_kind;
+    int64_t *tree_ptr; /* (n+1) */
+    /* (n_tree) pre-order numbers, -1 closes a node; tree[leaf_pos] == leaf_node */
+    int32_t *tree;
 
-    /* Steps of the schedules as numbers (cd_step_codes in features/task/task.h); NULL and 0 unless they were asked for. */
+    /* Steps of the schedules as numbers (cd_step_codes in features/task/task.h); NULL and 0 unless
+     * they were asked for. */
     size_t n_step;
     int64_t *step_ptr; /* (n+1) */
     int32_t *step;     /* (n_step) */
@@ -102,8 +109,9 @@ typedef struct cd_dataset {
     uint8_t *facts_state; /* (n) cd_facts_state */
 
     uint64_t bytes; /* of the arrays */
-    cd_spool *
-        spool; /* where the arrays are, but those of networks; NULL: in memory of this process. Who goes through many programs lets it rest */
+    /* where the arrays are, but those of networks; NULL: in memory of this process. Who goes
+     * through many programs lets it rest */
+    cd_spool *spool;
     bool borrowed; /* another process read them, and has them until this one has ended */
 
     char feature_digest[65]; /* digest of the column table: names, order, version     */
@@ -119,11 +127,13 @@ cdmpp_status cd_dataset_load(const char *const *path, size_t n_path, CD_GIVE cd_
 /* The same with the compact ASTs, about half as much memory and time again. */
 cdmpp_status cd_dataset_load_ast(const char *const *path, size_t n_path, CD_GIVE cd_dataset **out,
                                  cdmpp_err *err);
-/* Several processes load the same files: one on each machine reads them, the others map the arrays that it has. */
+/* Several processes load the same files: one on each machine reads them, the others map the arrays
+ * that it has. */
 typedef struct cd_dataset_share {
     bool first; /* this one reads */
-    /* Called once by each process, when the first ones have read; st: how it went here. *place: where the arrays are; it becomes that of the
-     * machine's first. Returns the same on all: OK, or how it went on one where it did not go well. */
+    /* Called once by each process, when the first ones have read; st: how it went here. *place:
+     * where the arrays are; it becomes that of the machine's first. Returns the same on all: OK, or
+     * how it went on one where it did not go well. */
     cdmpp_status (*meet)(void *ctx, cdmpp_status st, cd_spool_place *place, cdmpp_err *err);
     void *ctx;
 } cd_dataset_share;
@@ -136,11 +146,12 @@ typedef struct cd_dataset_options {
     uint64_t memory;        /* bytes; 0: no limit */
     const char *folder;     /* for what is on disk; "": the default of cd_spool_new */
     const char *folder_key; /* where `folder` can be set, for errors about it; NULL: nowhere */
-    bool as_written; /* rows in the order of the file, to compare them with TVM's; not for models */
+    /* rows in the order of the file, to compare them with TVM's; not for models */
+    bool as_written;
     const cd_dataset_share *share; /* NULL: this process alone */
 } cd_dataset_options;
-/* More errors: those of cd_spool_new; EIO (the disk is full); ENODATA (steps or facts are asked for and a file has none);
- * ESCHEMA (facts of other columns are asked for). */
+/* More errors: those of cd_spool_new; EIO (the disk is full); ENODATA (steps or facts are asked for
+ * and a file has none); ESCHEMA (facts of other columns are asked for). */
 cdmpp_status cd_dataset_load_within(const char *const *path, size_t n_path,
                                     const cd_dataset_options *how, CD_GIVE cd_dataset **out,
                                     cdmpp_err *err);
@@ -291,9 +302,10 @@ extern const char *const cd_layout_dict_path[CD_LAYOUT_DICT_COUNT];
  * zlib.crc32(ds[:].tobytes()) in Python. */
 #define CD_LAYOUT_ATTR_CRC "crc32"
 uint32_t cd_layout_text_crc(size_t n, const char *const *text); /* of text: each string and a NUL */
-/* Digest of what the file says about programs: all arrays and dictionaries but
- * the paths of the sources, so that it does not depend on the folder, and what a file may
- * lack: kinds, which follow from tasks and targets, steps, identities, copies, and facts. Files without them are the same data. */
+/* Digest of what the file says about programs: all arrays and dictionaries but the paths of the
+ * sources, so that it does not depend on the folder, and what a file may lack: kinds, which follow
+ * from tasks and targets, steps, identities, copies, and facts. Files without them are the same
+ * data. */
 void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT],
                               const uint32_t crc[CD_LAYOUT_ARRAY_COUNT],
                               const uint32_t dict_crc[CD_LAYOUT_DICT_COUNT], char out[65]);
@@ -303,17 +315,19 @@ void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT],
 cdmpp_status cd_layout_check(const cd_h5 *h, char content_digest[65], cdmpp_err *err);
 /* ESCHEMA unless the object's crc32 attribute is `crc`. */
 cdmpp_status cd_layout_check_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err);
-/* A file may lack this array: files of earlier versions the kinds and their dictionary, and the facts; any file the steps, identities and copies. */
+/* A file may lack this array: files of earlier versions the kinds and their dictionary, and the
+ * facts; any file the steps, identities and copies. */
 bool cd_layout_optional(cd_layout_array a);
 /* Is it one of the two arrays of steps, of facts, one of the three of copies? */
 bool cd_layout_of_steps(cd_layout_array a);
 bool cd_layout_of_facts(cd_layout_array a);
 bool cd_layout_of_copies(cd_layout_array a);
-/* Of arrays that are in a file for all programs or not at all (steps, identities, copies) the one of its group that has an element a program,
- * or one more; of others CD_LAYOUT_ARRAY_COUNT. */
+/* Of arrays that are in a file for all programs or not at all (steps, identities, copies) the one
+ * of its group that has an element a program, or one more; of others CD_LAYOUT_ARRAY_COUNT. */
 cd_layout_array cd_layout_asked_for(cd_layout_array a);
-/* Attributes of /facts/value: the names of the columns of a set, one a line, and their digest (cd_facts_cols_digest). "names" and "digest" are of
- * CPU programs, "gpu_names" and "gpu_digest" of GPU programs: files of before these had facts lack them. */
+/* Attributes of /facts/value: the names of the columns of a set, one a line, and their digest
+ * (cd_facts_cols_digest). "names" and "digest" are of CPU programs, "gpu_names" and "gpu_digest" of
+ * GPU programs: files of before these had facts lack them. */
 enum { CD_LAYOUT_NAMES = 8192 };
 const char *cd_layout_facts_attr(cd_facts_set set, bool digest);
 void cd_layout_facts_names(cd_facts_set set, char out[CD_LAYOUT_NAMES]);

@@ -1,4 +1,5 @@
-/* HDF5 behind our errors: typed arrays, texts and chunks that are compressed already. HDF5's own error printing is off. */
+/* HDF5 behind our errors: typed arrays, texts and chunks that are compressed already. HDF5's own
+ * error printing is off. */
 #include "dataset/file/file.h"
 
 #include <stdio.h>
@@ -6,8 +7,8 @@
 
 #define H5_TEXT_MAX (1u << 20) /* longest string of a dictionary: more is damage */
 
-#define H5_DEFLATE_MAX                                                                             \
-    2064u /* deflate shrinks at most 1032 times; twice that, as the division rounds */
+/* deflate shrinks at most 1032 times; twice that, as the division rounds */
+#define H5_DEFLATE_MAX 2064u
 
 size_t cd_h5_type_bytes(cd_h5_type t) {
     static const uint8_t bytes[] = {
@@ -121,8 +122,9 @@ static hid_t create_array(const cd_h5 *h, const char *object, hid_t type, hid_t 
 cdmpp_status cd_h5_create_chunked(const cd_h5 *h, const char *object, cd_h5_shape s, uint32_t chunk,
                                   hid_t *out, cdmpp_err *err) {
     const int rank = s.n_col ? 2 : 1;
-    const hsize_t dim[] = {s.n, s.n_col}, max[] = {H5S_UNLIMITED, s.n_col},
-                  cut[] = {chunk, s.n_col};
+    const hsize_t dim[] = {s.n, s.n_col};
+    const hsize_t max[] = {H5S_UNLIMITED, s.n_col};
+    const hsize_t cut[] = {chunk, s.n_col};
     quiet();
     const hid_t space = H5Screate_simple(rank, dim, max), dcpl = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(dcpl, rank, cut);
@@ -299,7 +301,8 @@ static cdmpp_status read_text(const cd_h5 *h, const char *object, hid_t d, size_
     const uint64_t stored = H5Dget_storage_size(d);
     if (ft >= 0) H5Tclose(ft);
     if (width == 0 || width > H5_TEXT_MAX) return wrong_type(h, object, err);
-    /* Text is stored uncompressed: a size that the file cannot hold is damage, not a reason to allocate. */
+    /* Text is stored uncompressed: a size that the file cannot hold is damage, not a reason to
+     * allocate. */
     if (n > stored / width) return wrong_type(h, object, err);
     char **v = text_block(n, width), *flat = cd_mem_zalloc(n ? n : 1, width);
     const hid_t t = text_type(width);

@@ -1,4 +1,5 @@
-/* The schema of a data set file: names and types of the arrays, digests, checks when one is opened. */
+/* The schema of a data set file: names and types of the arrays, digests, checks when one is
+ * opened. */
 #include "dataset/file/file.h"
 
 #include <assert.h>
@@ -139,8 +140,8 @@ void cd_layout_facts_names(cd_facts_set set, char out[CD_LAYOUT_NAMES]) {
     for (size_t i = 0; i < cd_facts_count(set); i++) {
         const int n = snprintf(out + at, CD_LAYOUT_NAMES - at, "%s%s", i ? "\n" : "",
                                cd_facts_cols(set)[i].name);
-        assert(n > 0 &&
-               at + (size_t)n < CD_LAYOUT_NAMES); /* a table of this size has shorter names */
+        /* a table of this size has shorter names */
+        assert(n > 0 && at + (size_t)n < CD_LAYOUT_NAMES);
         at += (size_t)n;
     }
 }

@@ -1,5 +1,5 @@
-/* k-means with k-means++ starts, several of which are tried; the assignment runs over a pool and gives the same bits for any
- * number of threads. */
+/* k-means with k-means++ starts, several of which are tried; the assignment runs over a pool and
+ * gives the same bits for any number of threads. */
 #include "dataset/select/kmeans.h"
 
 #include <math.h>

@@ -15,8 +15,8 @@ typedef struct {
     cd_threads *pool;
     float *across;  /* (dim, n) */
     float *between; /* (n, n) distances */
-    float *
-        near; /* (n) to the nearest that is chosen; before the first one the largest distance of all */
+    /* (n) to the nearest that is chosen; before the first one the largest distance of all */
+    float *near;
     double *gain; /* (n) by how much a point would lower the sum of `near`, for its price */
     bool *out;    /* (n) chosen, or too dear */
 } run;
@@ -54,8 +54,8 @@ static cdmpp_status gain_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_e
 static void begin(run *r) {
     float far = 0;
     for (size_t k = 0; k < r->n * r->n; k++) far = fmaxf(far, r->between[k]);
-    for (size_t j = 0; j < r->n; j++)
-        r->near[j] = far > 0 ? far : 1; /* all points are one: the first of them */
+    /* all points are one: the first of them */
+    for (size_t j = 0; j < r->n; j++) r->near[j] = far > 0 ? far : 1;
 }
 
 static cdmpp_status choose(run *r, double rest, size_t k, uint32_t *chosen, size_t *n_chosen,

@@ -1,4 +1,5 @@
-/* select -- which tasks to measure on a new device, from the inputs of their programs. Programs within a budget: medoids, below.
+/* select -- which tasks to measure on a new device, from the inputs of their programs. Programs
+ * within a budget: medoids, below.
  *
  *   x (n, dim) one vector a program     cluster  1   2   3 ...   from large to small
  *   task (n)                                |   |   |
@@ -41,16 +42,19 @@ cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, siz
 
 /* medoids -- programs that stand for all, as many as a budget pays for.
  *
- *   each turn   the point that most lowers, for its price, the sum over all points of the distance to the nearest one chosen, among
- *               those that what is left of the budget pays for
+ *   each turn  the point that most lowers, for its price, the sum over all points of the distance
+ *              to the nearest one chosen, among
+ *              those that what is left of the budget pays for
  *
- *   (1) a point that is no other than one chosen is not chosen, so there may be fewer than the budget pays for;
- *   (2) no draw. Of equals the first is taken, and sums are in the order of the points: give them in an order that is their own.
- *       The same for any number of threads.
- * The greedy algorithm for the k-median problem, with gain for price as for other coverings with a budget. Memory: n^2 + n dim numbers. */
+ *   (1) a point that is no other than one chosen is not chosen, so there may be fewer than the
+ *       budget pays for;
+ *   (2) no draw. Of equals the first is taken, and sums are in the order of the points: give them
+ *       in an order that is their own. The same for any number of threads.
+ * The greedy algorithm for the k-median problem, with gain for price as for other coverings with a
+ * budget. Memory: n^2 + n dim numbers. */
 
-/* x (n, dim), dim at least 1; price (n) above 0. chosen (k), the caller's: points in the order of choice. Errors: ENOMEM, ENUMERIC (a
- * value that is not finite). */
+/* x (n, dim), dim at least 1; price (n) above 0. chosen (k), the caller's: points in the order of
+ * choice. Errors: ENOMEM, ENUMERIC (a value that is not finite). */
 cdmpp_status cd_select_medoids(const float *x, size_t n, size_t dim, const double *price,
                                double budget, size_t k, cd_threads *pool, uint32_t *chosen,
                                size_t *n_chosen, cdmpp_err *err);

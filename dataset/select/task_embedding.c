@@ -41,8 +41,8 @@ cdmpp_status cd_task_embedding_rows(const cd_dataset *d, const size_t *program, 
     size_t kept = 0;
     for (size_t j = 0; j < m; j++) {
         if (!standardise(v, n, m, j)) continue;
-        for (size_t i = 0; i < n; i++)
-            v[i * m + kept] = v[i * m + j]; /* kept <= j: columns behind are untouched */
+        /* kept <= j: columns behind are untouched */
+        for (size_t i = 0; i < n; i++) v[i * m + kept] = v[i * m + j];
         kept++;
     }
     if (!kept && n)

@@ -70,13 +70,6 @@ static cd_filter_drop reason(const run *r, size_t i) {
     return y < r->low || y > r->high ? CD_FILTER_DROP_RANGE : CD_FILTER_N_DROP;
 }
 
-/* ---- percentiles ---- */
-static double percentile(const double *v, size_t n, double q) {
-    const double at = q / 100 * (double)(n - 1);
-    const size_t k = (size_t)at;
-    return k + 1 < n ? v[k] + (at - (double)k) * (v[k + 1] - v[k]) : v[n - 1];
-}
-
 static void find_range(run *r) {
     const double lo = r->spec->low_percentile, hi = r->spec->high_percentile;
     size_t n = 0;
@@ -87,8 +80,8 @@ static void find_range(run *r) {
         if (unmeasured(r, i) == CD_FILTER_N_DROP) r->latency[n++] = r->d->latency_s[i];
     if (!n) return;
     cd_sort_doubles(r->latency, n);
-    if (lo > 0) r->low = percentile(r->latency, n, lo);
-    if (hi > 0 && hi < 100) r->high = percentile(r->latency, n, hi);
+    if (lo > 0) r->low = cd_sort_quantile(r->latency, n, lo / 100);
+    if (hi > 0 && hi < 100) r->high = cd_sort_quantile(r->latency, n, hi / 100);
 }
 
 /* ---- tasks ---- */
@@ -108,8 +101,8 @@ static int by_draw(const void *a, const void *b) {
     return (x->i > y->i) - (x->i < y->i);
 }
 
-static const uint64_t draw_stream =
-    0x66696c74; /* apart from the draws of the split, which may have the same seed */
+/* apart from the draws of the split, which may have the same seed */
+static const uint64_t draw_stream = 0x66696c74;
 
 static void drop_surplus(run *r) {
     size_t n = 0, nth = 0;

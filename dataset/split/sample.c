@@ -1,5 +1,5 @@
-/* Samples in the notation of CDMPP's scripts: which tasks of which devices, as numbers in an order that depends on names and
- * seed alone. */
+/* Samples in the notation of CDMPP's scripts: which tasks of which devices, as numbers in an order
+ * that depends on names and seed alone. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +38,11 @@ static uint8_t *cell(const sampler *s, uint8_t *v, size_t device, size_t task) {
     return &v[device * s->d->n_task + task];
 }
 
-static const uint64_t draw_stream =
-    0x73616d70; /* apart from the draws of the split, which may have the same seed */
+/* apart from the draws of the split, which may have the same seed */
+static const uint64_t draw_stream = 0x73616d70;
 
-/* Tasks of CPUs and GPUs are numbered apart, by the largest number of operations of any of their programs, then by workload key. */
+/* Tasks of CPUs and GPUs are numbered apart, by the largest number of operations of any of their
+ * programs, then by workload key. */
 static void number_tasks(sampler *s, uint64_t seed, uint32_t *slot) {
     const cd_dataset *d = s->d;
     for (int gpu = 0; gpu < 2; gpu++) {

@@ -1,5 +1,6 @@
-/* Parts of a data set: train, validation, test. Every rule gives a part to units (records, tasks, networks, devices) by a hash
- * of their names and the seed, so a split does not depend on the order of the programs. */
+/* Parts of a data set: train, validation, test. Every rule gives a part to units (records, tasks,
+ * networks, devices) by a hash of their names and the seed, so a split does not depend on the order
+ * of the programs. */
 #include "dataset/split/split_internal.h"
 
 #include <stdio.h>
@@ -91,7 +92,8 @@ static cdmpp_status empty_part(const cd_splitter *m, cd_split_part p, cdmpp_err 
         s->n_program[2], why);
 }
 
-/* The digest of a split is over the sorted keys of each part: equal splits of equal data have equal digests. */
+/* The digest of a split is over the sorted keys of each part: equal splits of equal data have equal
+ * digests. */
 static cdmpp_status finish(cd_splitter *m, cdmpp_err *err) {
     cd_split *s = m->s;
     uint64_t *tmp = CD_NEWN(&m->arena, uint64_t, s->n);

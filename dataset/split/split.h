@@ -36,9 +36,9 @@
  *           unlabelled   other candidates; for K = 0   -
  *                        validation tasks as well
  *   (8) no part is empty;
- *   (9) `train_per_task` (split_thin.c) is of the train part alone, when all else is decided: of a task on a device with
- *       more programs the fastest and a draw of the others stay, the rest is in no part. Validation
- *       and test part do not depend on it. */
+ *   (9) `train_per_task` (split_thin.c) is of the train part alone, when all else is decided: of a
+ *       task on a device with more programs the fastest and a draw of the others stay, the rest is
+ *       in no part. Validation and test part do not depend on it. */
 #ifndef CD_SPLIT_H
 #define CD_SPLIT_H
 #include "base/text/text.h"
@@ -83,8 +83,8 @@ typedef struct cd_filter_spec {
     const uint8_t *asked; /* (d->n) 1: use it; NULL: all */
     bool facts;           /* drop programs without facts; those of d are then loaded */
     double max_std_ratio; /* std/mean over 2 repeats or more; <= 0: no limit */
-    double low_percentile,
-        high_percentile;       /* of latency, both kept; <= 0, and <= 0 or >= 100: no limit */
+    /* of latency, both kept; <= 0, and <= 0 or >= 100: no limit */
+    double low_percentile, high_percentile;
     const uint32_t *leaves;    /* (n_leaves) numbers of leaves to keep */
     size_t n_leaves;           /* 0: any */
     double min_flop, max_flop; /* of the task, both kept; <= 0: no limit */
@@ -133,9 +133,9 @@ typedef struct cd_split_spec {
     cd_split_kind kind;
     uint64_t seed;
     double valid, test; /* fractions, both > 0, sum < 1 */
-    cd_texts valid_name, test_name,
-        train_name;                /* units by name instead of fractions; not for RECORD
-                                        and INTERLEAVED. Networks: see features/task/task.h */
+    /* units by name instead of fractions; not for RECORD and INTERLEAVED. Networks: see
+     * features/task/task.h */
+    cd_texts valid_name, test_name, train_name;
     const cd_split_target *target; /* DEVICE only; NULL: the whole device is the test part */
     int64_t train_per_task;        /* of one device; <= 0: no maximum */
     double train_best;             /* share of these that are the fastest ones, 0..1 */
@@ -145,16 +145,20 @@ typedef struct cd_split {
     cd_arena arena; /* of the arrays */
     cd_split_kind kind;
     size_t n;
-    uint8_t *part; /* (n) cd_split_part; CD_SPLIT_PART_NONE: filtered out, or in no part */
+    /* (n) cd_split_part; CD_SPLIT_PART_NONE: filtered out, or in no part */
+    uint8_t *part;
     size_t n_program[CD_SPLIT_N_PART], n_task[CD_SPLIT_N_PART];
-    char hash[CD_SPLIT_N_PART][65]; /* SHA-256 over the sorted 64-bit keys of the part's programs */
-    char digest[65];                /* over the three */
+    /* SHA-256 over the sorted 64-bit keys of the part's programs */
+    char hash[CD_SPLIT_N_PART][65];
+    char digest[65]; /* over the three */
 
-    size_t n_unused;     /* kept programs in no part, not unlabelled, and not thinned out */
-    size_t n_thinned;    /* by train_per_task */
-    size_t n_shared;     /* NETWORK: see (3) */
-    uint8_t *target;     /* (n) 1: a kept program of the held-out device; NULL without `target` */
-    uint8_t *unlabelled; /* (n) 1: its input may be used, its latency not; NULL without `target` */
+    size_t n_unused;  /* kept programs in no part, not unlabelled, and not thinned out */
+    size_t n_thinned; /* by train_per_task */
+    size_t n_shared;  /* NETWORK: see (3) */
+    /* (n) 1: a kept program of the held-out device; NULL without `target` */
+    uint8_t *target;
+    /* (n) 1: its input may be used, its latency not; NULL without `target` */
+    uint8_t *unlabelled;
     size_t n_target[CD_SPLIT_N_PART], n_unlabelled; /* programs of the held-out device */
     size_t n_candidate;                             /* tasks to choose from */
     uint32_t *chosen; /* (n_chosen) tasks of the data set, in the order of choice */

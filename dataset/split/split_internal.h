@@ -63,5 +63,6 @@ cdmpp_status cd_split_by_units(cd_splitter *m, cdmpp_err *err);   /* split_units
 cdmpp_status cd_split_interleave(cd_splitter *m, cdmpp_err *err); /* split_latency.c */
 /* split_target.c; dev_part says which device is the target (TEST) and which have no part. */
 cdmpp_status cd_split_with_target(cd_splitter *m, cdmpp_err *err);
-cdmpp_status cd_split_thin(cd_splitter *m, cdmpp_err *err); /* split_thin.c, after all others */
+/* split_thin.c, after all others */
+cdmpp_status cd_split_thin(cd_splitter *m, cdmpp_err *err);
 #endif

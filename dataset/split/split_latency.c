@@ -19,8 +19,8 @@ static int by_latency(const void *a, const void *b) {
     return (x->i > y->i) - (x->i < y->i);
 }
 
-/* Programs in order of latency, every fifth to the test part, as CDMPP does it: parts of equal distributions, but with the tasks
- * of the test part in training too. */
+/* Programs in order of latency, every fifth to the test part, as CDMPP does it: parts of equal
+ * distributions, but with the tasks of the test part in training too. */
 cdmpp_status cd_split_interleave(cd_splitter *m, cdmpp_err *err) {
     ranked *r = CD_NEWN(&m->arena, ranked, m->d->n);
     if (!r) return CD_FAIL(err, ENOMEM, "order of %zu programs", m->d->n);

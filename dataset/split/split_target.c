@@ -110,7 +110,8 @@ static cdmpp_status gather(const dividing *v, float **x, size_t *dim, cdmpp_err 
     return CDMPP_OK;
 }
 
-/* Tasks of the target device are chosen by what their programs look like, never by their latencies. */
+/* Tasks of the target device are chosen by what their programs look like, never by their
+ * latencies. */
 static cdmpp_status choose(dividing *v, cdmpp_err *err) {
     cd_splitter *m = v->m;
     const cd_split_target *t = m->spec->target;
@@ -166,7 +167,8 @@ static cdmpp_status with_target(dividing *v, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A few labelled tasks of the target are for training; the others are its test part, usable without labels. */
+/* A few labelled tasks of the target are for training; the others are its test part, usable without
+ * labels. */
 cdmpp_status cd_split_with_target(cd_splitter *m, cdmpp_err *err) {
     const size_t n = m->d->n_task;
     cd_arena *a = &m->arena;

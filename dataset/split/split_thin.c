@@ -1,12 +1,13 @@
-/* Fewer programs of each task to train on: the fastest ones and a draw of the others. The draw is by the number of a program
- * alone, so a smaller limit keeps a subset of the drawn ones, and the order of programs is nothing. */
+/* Fewer programs of each task to train on: the fastest ones and a draw of the others. The draw is
+ * by the number of a program alone, so a smaller limit keeps a subset of the drawn ones, and the
+ * order of programs is nothing. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "dataset/split/split_internal.h"
 
-static const uint64_t thin_stream =
-    0x7468696e; /* apart from the draws of the split, which have the same seed */
+/* apart from the draws of the split, which have the same seed */
+static const uint64_t thin_stream = 0x7468696e;
 
 typedef struct {
     size_t group, i;
@@ -50,8 +51,8 @@ static void thin(const cd_splitter *m, candidate *v, size_t n) {
 }
 
 cdmpp_status cd_split_thin(cd_splitter *m, cdmpp_err *err) {
-    candidate *v = cd_mem_zalloc(
-        m->d->n + 1, sizeof *v); /* freed before the training: not in the arena of the split */
+    /* freed before the training: not in the arena of the split */
+    candidate *v = cd_mem_zalloc(m->d->n + 1, sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "%zu programs", m->d->n);
     const size_t n = list(m, v);
     if (n) qsort(v, n, sizeof *v, by_latency);

@@ -210,8 +210,8 @@ cdmpp_status cd_split_by_units(cd_splitter *m, cdmpp_err *err) {
     if (kind != CD_SPLIT_TASK && !m->spec->valid_name.n) valid_tasks(m, tmp);
     for (size_t i = 0; i < d->n; i++) {
         const uint8_t t = m->task_part[d->task[i]], v = m->dev_part[d->device[i]];
-        if (m->keep[i])
-            m->s->part[i] = v > t ? v : t; /* none beats test beats validation beats train */
+        /* none beats test beats validation beats train */
+        if (m->keep[i]) m->s->part[i] = v > t ? v : t;
     }
     return CDMPP_OK;
 }

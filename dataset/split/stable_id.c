@@ -1,4 +1,5 @@
-/* A number for a name that is the same on every machine and in every run: splits and samples are drawn by it. */
+/* A number for a name that is the same on every machine and in every run: splits and samples are
+ * drawn by it. */
 #include "dataset/split/split.h"
 
 #include <stdlib.h>

@@ -1,19 +1,23 @@
 /* Facts of a GPU program and the numbers of a device to seconds.
  *
- *   blocks 1792, 112 threads, 80 registers ──> 5 blocks fit a multiprocessor, 80 of them hold a wave of 400
- *   4 full waves, a last one of 192 blocks ──> the busiest multiprocessor runs 4 * 5 + 3 blocks
+ *   blocks 1792, 112 threads, 80 registers ─> 5 blocks fit a multiprocessor, 80 of them hold a wave
+ *                                             of 400
+ *   4 full waves, a last one of 192 blocks ─> the busiest multiprocessor runs 4 * 5 + 3 blocks
  *
- *   part        a multiprocessor's share of           for each clock
- *   compute     instructions of warps                 lanes / warp of float arithmetic, 4 of all
- *   shared      waves of the banks                    1
- *   L2          sectors of its blocks                 1 (4 of loads that L1 may hold)
- *   memory      sectors that a wave loads together    bandwidth of the device
- *   latency     waves * what a thread waits           500 clocks for memory, 30 for a barrier, 5 for a sum
- *   start       blocks                                1/3 of the GPU
+ *   part     a multiprocessor's share of         for each clock
+ *   compute  instructions of warps               lanes / warp of float arithmetic, 4 of all
+ *   shared   waves of the banks                  1
+ *   L2       sectors of its blocks               1 (4 of loads that L1 may hold)
+ *   memory   sectors that a wave loads together  bandwidth of the device
+ *   latency  waves * what a thread waits         500 clocks for memory, 30 for a barrier, 5 for a
+ *                                                sum
+ *   start    blocks                              1/3 of the GPU
  *
- * Tiles that a loop indexes, and what is over seven eighths of a thread's registers, are in memory: in L1 where the tiles of all resident
- * threads fit it, else in L2, else in memory. A thread has so many registers that its block can start: 65536 over the threads of the block at
- * most. The rates for each clock and the clocks of waiting are round numbers of GPUs since 2014; nothing is fitted. */
+ * Tiles that a loop indexes, and what is over seven eighths of a thread's registers, are in memory:
+ * in L1 where the tiles of all resident threads fit it, else in L2, else in memory. A thread has so
+ * many registers that its block can start: 65536 over the threads of the block at most. The rates
+ * for each clock and the clocks of waiting are round numbers of GPUs since 2014; nothing is
+ * fitted. */
 #include <math.h>
 
 #include "features/analytic/analytic.h"
@@ -24,15 +28,16 @@
 #define MEMORY_CLOCKS      500.0
 #define SYNC_CLOCKS        30.0
 #define SUM_CLOCKS         5.0
-#define AT_ONCE            8.0 /* accesses to local tiles in memory that a thread has on their way */
-#define L1_CLOCKS          30.0
-#define BLOCK_CLOCKS       3.0 /* of the GPU, to start a block */
-#define LAUNCH_S           3e-6
-#define REGISTERS          65536.0 /* of a multiprocessor; of a block at most */
-#define MOST_REGISTERS     255.0   /* of a thread */
-#define SPARE              0.125   /* of the registers of a thread that tiles cannot have */
-#define BANDWIDTH          0.8     /* of the peak that a kernel reaches */
-#define BLOCKS             32.0
+/* accesses to local tiles in memory that a thread has on their way */
+#define AT_ONCE        8.0
+#define L1_CLOCKS      30.0
+#define BLOCK_CLOCKS   3.0 /* of the GPU, to start a block */
+#define LAUNCH_S       3e-6
+#define REGISTERS      65536.0 /* of a multiprocessor; of a block at most */
+#define MOST_REGISTERS 255.0   /* of a thread */
+#define SPARE          0.125   /* of the registers of a thread that tiles cannot have */
+#define BANDWIDTH      0.8     /* of the peak that a kernel reaches */
+#define BLOCKS         32.0
 
 typedef struct {
     const float *fact;
@@ -61,7 +66,8 @@ static double whole(const machine *m) {
     return ceil(fact(m, CD_GPU_FACT_THREADS) / m->d->warp) * m->d->warp;
 }
 
-/* Compilers know the threads of the block (__launch_bounds__, amdgpu-flat-work-group-size), and keep its registers within what a block can have. */
+/* Compilers know the threads of the block (__launch_bounds__, amdgpu-flat-work-group-size), and
+ * keep its registers within what a block can have. */
 static double most_registers(machine *m) {
     const double thread =
         known(m, m->d->thread_registers, MOST_REGISTERS, CD_ANALYTIC_RULE_REGISTERS);
@@ -124,7 +130,8 @@ static tiles spilled(const machine *m) {
     return t;
 }
 
-/* Sectors that are loaded where the blocks of a wave share L2: between two columns along the logarithm. */
+/* Sectors that are loaded where the blocks of a wave share L2: between two columns along the
+ * logarithm. */
 static double loaded(const machine *m) {
     const double blocks = fmin(fact(m, CD_GPU_FACT_BLOCKS), m->d->cores * m->resident);
     const double x = log2(fmax(blocks, 1)) / 2, last = CD_N_GPU_FACT_GROUP - 1,
@@ -146,8 +153,8 @@ static double loaded(const machine *m) {
 
 static void parts(machine *m) {
     const cd_device *d = m->d;
-    const double share = m->busiest / d->cores /
-                         m->clock; /* seconds for a unit of the whole program that takes a clock */
+    /* seconds for a unit of the whole program that takes a clock */
+    const double share = m->busiest / d->cores / m->clock;
     const double warps = by_warp(m, CD_GPU_FACT_WARPS_32, CD_GPU_FACT_WARPS_64),
                  rate = d->lanes / d->warp;
     const double moved = by_warp(m, CD_GPU_FACT_LOAD_SECTORS_32, CD_GPU_FACT_LOAD_SECTORS_64),

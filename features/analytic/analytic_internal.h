@@ -1,28 +1,32 @@
 /* analytic_internal -- what the files of features/analytic share.
  *
- *   ast                              tree, nodes in pre-order           access
- *   parallel f in 0..56              0 root                             conv[f//28, f%28, j]
- *     for j in 0..14            ──>  1 loop f//28 (2)   digits of       stride 1568*4 of node 1, 56*4 of node 2, 4 of node 3
- *       conv[f//28, f%28, j]         2 loop f%28 (28)   one loop
- *                                    3 loop j (14)
- *                                    4 store
+ *   ast                           tree, nodes in pre-order      access
+ *   parallel f in 0..56           0 root                        conv[f//28, f%28, j]
+ *     for j in 0..14          ─>  1 loop f//28 (2)   digits of  stride 1568*4 of node 1, 56*4 of
+ *                                                               node 2, 4 of node 3
+ *       conv[f//28, f%28, j]      2 loop f%28 (28)   one loop
+ *                                 3 loop j (14)
+ *                                 4 store
  *
- *   (1) a loop variable that is divided becomes several loops, its digits, so that addresses are sums: stride times digit;
+ *   (1) a loop variable that is divided becomes several loops, its digits, so that addresses are
+ *       sums: stride times digit;
  *   (2) an access is such a sum in bytes, terms in order of their strides, all strides positive;
- *   (3) the terms of nodes >= k are those that move while node k runs (the path to a store has rising numbers);
+ *   (3) the terms of nodes >= k are those that move while node k runs (the path to a store has
+ *       rising numbers);
  *   (4) accesses are in the order of the stores, a node's are acc0 .. acc1-1.
  * Private to the room. */
 #ifndef CD_ANALYTIC_INTERNAL_H
 #define CD_ANALYTIC_INTERNAL_H
 #include "features/analytic/analytic.h"
 
-#define CD_AN_TERMS  24                 /* of an access */
-#define CD_AN_MOST   ((int64_t)1 << 40) /* extents and strides; more is EUNSUPPORTED or stays there */
-#define CD_AN_DIGITS 8                  /* of a loop variable */
+#define CD_AN_TERMS 24 /* of an access */
+/* extents and strides; more is EUNSUPPORTED or stays there */
+#define CD_AN_MOST   ((int64_t)1 << 40)
+#define CD_AN_DIGITS 8 /* of a loop variable */
 #define CD_AN_LINE   64
 #define CD_AN_PAGE   4096
-#define CD_AN_HERE                                                                                 \
-    INT32_MAX /* node of a term that is not a loop's: neighbours that the same store reads */
+/* node of a term that is not a loop's: neighbours that the same store reads */
+#define CD_AN_HERE INT32_MAX
 
 typedef struct cd_an cd_an;
 
@@ -45,7 +49,8 @@ typedef struct cd_an_form {
 typedef struct cd_an_var { /* a loop of the AST */
     int64_t extent;
     const cd_expr *e;
-    uint32_t n_cut; /* places where it is divided, rising, 1 and extent not among them */
+    /* places where it is divided, rising, 1 and extent not among them */
+    uint32_t n_cut;
     int64_t cut[CD_AN_DIGITS];
     int32_t node; /* of its outermost digit in the tree; the others follow */
     uint32_t n_digit;
@@ -64,8 +69,9 @@ typedef struct cd_an_term {
 typedef struct cd_an_access {
     uint32_t tensor;  /* number among those that the tree touches */
     bool write, copy; /* copy: another access of the statement has the same address */
-    bool
-        inside; /* a neighbour that another access of the statement has as a term: its lines are counted there */
+    /* a neighbour that another access of the statement has as a term: its lines are counted
+     * there */
+    bool inside;
     float chance; /* that it is done: below 1 under if_then_else */
     bool gather;
     bool crowded; /* scratch: its conflicts are counted */
@@ -78,8 +84,9 @@ typedef struct cd_an_access {
     struct {
         uint8_t dim;
         int64_t stride, extent;
-    } out_dim[4];        /* stride in bytes */
-    double lines, width; /* scratch of the walk: of the part that moves, and its extent in bytes */
+    } out_dim[4]; /* stride in bytes */
+    /* scratch of the walk: of the part that moves, and its extent in bytes */
+    double lines, width;
 } cd_an_access;
 
 typedef enum cd_an_kind { CD_AN_LOOP, CD_AN_STORE } cd_an_kind;
@@ -88,8 +95,8 @@ typedef struct cd_an_node {
     uint8_t kind, loop; /* loop: cd_loop_kind */
     bool copied;        /* unrolled */
     bool guessed;       /* by a compiler, not by the schedule */
-    bool
-        last_digit; /* innermost digit of its variable, the one that the loop's turns are counted at */
+    /* innermost digit of its variable, the one that the loop's turns are counted at */
+    bool last_digit;
     int32_t parent, end;
     int32_t var;
     double extent; /* LOOP: turns; a leading digit may be a fraction */
@@ -174,7 +181,8 @@ struct cd_facts {
     cd_an an;
 };
 
-/* fmin and fmax, which compilers call in the mathematical library: too slow for every capacity of every tensor of every loop. */
+/* fmin and fmax, which compilers call in the mathematical library: too slow for every capacity of
+ * every tensor of every loop. */
 static inline double cd_an_min(double a, double b) { return a < b || b != b ? a : b; }
 static inline double cd_an_max(double a, double b) { return a > b || b != b ? a : b; }
 
@@ -198,14 +206,16 @@ cdmpp_status cd_facts_read_nest(cd_an *w, cdmpp_err *err);
 /* The tree, once all cuts are known. Errors: ENOMEM. */
 cdmpp_status cd_facts_tree_make(cd_an *w, cdmpp_err *err);
 
-/* Dimensions in which the sum may leave the tensor: an access under a condition. Terms have their reach. */
+/* Dimensions in which the sum may leave the tensor: an access under a condition. Terms have their
+ * reach. */
 void cd_facts_tree_find_out(const cd_an_tensor *t, cd_an_access *a);
 
-/* Distinct granules (lines or pages) of the part of `a` that moves while `node` runs, in the mean over all iterations around; *width: bytes
- * from its lowest to its highest address. */
+/* Distinct granules (lines or pages) of the part of `a` that moves while `node` runs, in the mean
+ * over all iterations around; *width: bytes from its lowest to its highest address. */
 double cd_facts_lines_count(const cd_an_access *a, int32_t node, int64_t granule, double *width);
 
-/* `inner`: variable of the innermost loop; divisions and functions without it are done outside. NULL: no loop. */
+/* `inner`: variable of the innermost loop; divisions and functions without it are done outside.
+ * NULL: no loop. */
 void cd_facts_value_of(cd_an *w, const cd_expr *e, const cd_expr *inner, cd_an_value *out);
 /* Is the tensor's storage new in every turn of the loop? Then it is registers where it is small. */
 static inline bool cd_an_private(const cd_an *w, const cd_an_access *a, int32_t loop) {
@@ -233,15 +243,18 @@ static inline int64_t cd_an_stride(const cd_an_access *a, int32_t node) {
 
 /* The facts, group by group. */
 void cd_facts_reuse_count(cd_an *w);
-/* Granules that caches of these capacities (bytes, at most 16) fetch and give back in the whole program. */
+/* Granules that caches of these capacities (bytes, at most 16) fetch and give back in the whole
+ * program. */
 void cd_facts_reuse_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap,
                             double *fetch, double *back);
 void cd_facts_core_count(cd_an *w);
 
-/* ---- GPU programs: facts_gpu.c, facts_gpu_core.c, facts_gpu_warp.c, facts_gpu_blocks.c, facts_gpu_unroll.c ----
+/* ---- GPU programs: facts_gpu.c, facts_gpu_core.c, facts_gpu_warp.c, facts_gpu_blocks.c,
+ * facts_gpu_unroll.c ----
  *
  *   attr blockIdx.x 1792         a kernel: its axes, the sums of its facts
- *     attr threadIdx.x 112       path of the store: blockIdx.x, threadIdx.x, rc, threadIdx.x again, vectorized
+ *     attr threadIdx.x 112       path of the store: blockIdx.x, threadIdx.x, rc, threadIdx.x again,
+ *                                vectorized
  *       for rc                   a thread axis that stands twice in a path is one axis
  *         attr threadIdx.x 112
  *           vectorized 4
@@ -271,14 +284,13 @@ typedef struct cd_an_gpu_lanes {
 typedef struct cd_an_gpu cd_an_gpu;
 struct cd_an_gpu {
     cd_an *w;
-    void (*statement)(
-        cd_an_gpu *g, int32_t k, uint32_t raw0,
-        uint32_t raw1);      /* of each store, AST node k: cd_facts_gpu_statement, or a test's */
-    void *ctx;               /* a test's */
-    bool *copied;            /* (AST nodes) */
-    uint8_t *place;          /* (n_tensor) cd_an_gpu_place */
-    double *loaded, *stored; /* (n_tensor) distinct sectors of the kernel */
-    int32_t *value;          /* (variables of the nest) scratch of the probes */
+    /* of each store, AST node k: cd_facts_gpu_statement, or a test's */
+    void (*statement)(cd_an_gpu *g, int32_t k, uint32_t raw0, uint32_t raw1);
+    void *ctx;                        /* a test's */
+    bool *copied;                     /* (AST nodes) */
+    uint8_t *place;                   /* (n_tensor) cd_an_gpu_place */
+    double *loaded, *stored;          /* (n_tensor) distinct sectors of the kernel */
+    int32_t *value;                   /* (variables of the nest) scratch of the probes */
     cd_an_gpu_loop path[CD_GPU_DEEP]; /* around the node at hand, outermost first */
     uint32_t n_path;
     const cd_expr *cond[CD_GPU_DEEP];
@@ -300,21 +312,25 @@ typedef struct cd_an_gpu_touch {
     double sectors_32, sectors_64; /* of both warps of 32; of the group */
     double waves_32, waves_64;
     double words_32, words_64; /* distinct words of shared memory */
-    double active;   /* lanes that exist and whose conditions hold, over those that exist */
+    /* lanes that exist and whose conditions hold, over those that exist */
+    double active;
     bool neighbours; /* along the vector loop */
 } cd_an_gpu_touch;
 
 /* Facts of a GPU program into w->out. Errors: EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_facts_gpu_count(cd_an *w, cdmpp_err *err);
-/* Kernel by kernel, store by store; all (CD_N_GPU_FACTS), zeros before: the facts but their ratios. g has w and statement. Errors: likewise. */
+/* Kernel by kernel, store by store; all (CD_N_GPU_FACTS), zeros before: the facts but their ratios.
+ * g has w and statement. Errors: likewise. */
 cdmpp_status cd_facts_gpu_walk(cd_an_gpu *g, double *all, cdmpp_err *err);
 /* Which loops are written out: copied. */
 void cd_facts_gpu_unroll(cd_an_gpu *g);
 /* The store of AST node k, whose accesses are raw0 .. raw1-1, into g->fact. */
 void cd_facts_gpu_statement(cd_an_gpu *g, int32_t k, uint32_t raw0, uint32_t raw1);
-/* The access at a few points of its loops; bytes: of a vector that a lane reads as a whole, where neighbours are. */
+/* The access at a few points of its loops; bytes: of a vector that a lane reads as a whole, where
+ * neighbours are. */
 void cd_facts_gpu_probe(cd_an_gpu *g, const cd_an_raw *r, cd_an_gpu_touch *out);
-/* Distinct sectors of an access by `n` blocks that follow each other, in the mean; loops outside of AST node `home` stand still. */
+/* Distinct sectors of an access by `n` blocks that follow each other, in the mean; loops outside of
+ * AST node `home` stand still. */
 double cd_facts_gpu_sectors(const cd_an_gpu *g, const cd_an_raw *r, double n, int32_t home);
 /* The vector loop around; NULL: none. */
 const cd_an_gpu_loop *cd_facts_gpu_vector(const cd_an_gpu *g);

@@ -1,10 +1,12 @@
-/* Facts and the numbers of a device to seconds: roofline, ECM (transfers between levels do not overlap), and a plain sum. */
+/* Facts and the numbers of a device to seconds: roofline, ECM (transfers between levels do not
+ * overlap), and a plain sum. */
 #include "features/analytic/analytic.h"
 
 #include <math.h>
 
 #define LINE 64.0
-/* General rules, where nothing was measured: bytes that a core moves in a clock from L2 and from L3, regions of threads in seconds. */
+/* General rules, where nothing was measured: bytes that a core moves in a clock from L2 and from
+ * L3, regions of threads in seconds. */
 #define L2_BYTES_A_CLOCK 32.0
 #define L3_BYTES_A_CLOCK 12.0
 #define FORK_S           5e-6
@@ -28,7 +30,8 @@ static double at_capacity(const machine *m, int first, double bytes) {
     return a + (b - a) * part;
 }
 
-/* Lines that cross the border below a cache. A program that fits finds its data there from the run before. */
+/* Lines that cross the border below a cache. A program that fits finds its data there from the run
+ * before. */
 static double crossing(const machine *m, double bytes) {
     if (bytes <= 0 || fact(m, CD_FACT_LINES) * LINE <= bytes) return 0;
     return at_capacity(m, CD_FACT_FETCHED_0, bytes) + at_capacity(m, CD_FACT_WRITTEN_0, bytes);
@@ -40,8 +43,9 @@ static double by_rule(machine *m, double measured, double rule, unsigned mark) {
     return rule;
 }
 
-/* The time of core_cycles on so many threads over that on one. A thread gets as many iterations of a parallel loop as any other, or one more: the last
- * round counts in full. Loops beyond those that the facts tell apart divide evenly. */
+/* The time of core_cycles on so many threads over that on one. A thread gets as many iterations of
+ * a parallel loop as any other, or one more: the last round counts in full. Loops beyond those that
+ * the facts tell apart divide evenly. */
 static double share_on(const machine *m, double threads) {
     double all = fact(m, CD_FACT_SERIAL_SHARE), left = 1 - all;
     for (int k = 0; k < CD_N_FACT_REGION; k++) {

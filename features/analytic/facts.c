@@ -1,4 +1,5 @@
-/* The facts of a program: read the nest, cut it into digits, ask each part of the room. Also the table of columns. */
+/* The facts of a program: read the nest, cut it into digits, ask each part of the room. Also the
+ * table of columns. */
 #include "features/analytic/analytic_internal.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
-/* Index expressions as sums of digits of loop variables. What schedules write is nearly always such a sum: fusing and splitting divide
- * a variable by extents that divide each other. What is none is approximated and counted. */
+/* Index expressions as sums of digits of loop variables. What schedules write is nearly always such
+ * a sum: fusing and splitting divide a variable by extents that divide each other. What is none is
+ * approximated and counted. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,8 @@ cd_bound cd_facts_affine_range(const cd_an_form *f) {
     return r;
 }
 
-/* The variable is divided here. Cuts that do not divide each other are sorted out when the tree is made. */
+/* The variable is divided here. Cuts that do not divide each other are sorted out when the tree is
+ * made. */
 static void cut(cd_an_var *v, int64_t at) {
     uint32_t i = 0;
     if (at <= 1 || at >= v->extent) return;
@@ -47,7 +49,8 @@ static void cut(cd_an_var *v, int64_t at) {
     v->cut[i] = at;
 }
 
-/* One slice over d: multiples of d are whole, the rest stays; a slice that steps over a multiple is split there. */
+/* One slice over d: multiples of d are whole, the rest stays; a slice that steps over a multiple is
+ * split there. */
 static void divide_slice(cd_an *w, cd_an_slice s, int64_t d, cd_an_form *whole, cd_an_form *rest) {
     if (s.k % d == 0) {
         s.k /= d;
@@ -65,7 +68,8 @@ static void divide_slice(cd_an *w, cd_an_slice s, int64_t d, cd_an_form *whole, 
     }
 }
 
-/* floor(f / d) and what is left. Where that is not within [0, d), the quotient of its largest term stands for its quotient. */
+/* floor(f / d) and what is left. Where that is not within [0, d), the quotient of its largest term
+ * stands for its quotient. */
 static void divide(cd_an *w, const cd_an_form *f, int64_t d, cd_an_form *whole, cd_an_form *rest) {
     whole->n = rest->n = 0;
     whole->gather = rest->gather = f->gather;
@@ -96,7 +100,8 @@ static const cd_an_form *noted(const cd_an *w, const cd_expr *e) {
     return NULL;
 }
 
-/* Divisions are done once for each store and each turn of the innermost loop that they depend on. */
+/* Divisions are done once for each store and each turn of the innermost loop that they depend
+ * on. */
 static void note(cd_an *w, const cd_expr *e, const cd_an_form *of, const cd_an_form *value) {
     int32_t var = -1;
     const size_t bytes = offsetof(cd_an_form, t) + value->n * sizeof *value->t;
@@ -169,7 +174,8 @@ static void add_expr(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out)
         add_expr(w, e->a[1], times, out);
         return;
     case CD_CAST: add_expr(w, e->a[0], times, out); return;
-    case CD_LOAD: /* where it leads is not known: somewhere else for each place that it is read from */
+    /* where it leads is not known: somewhere else for each place that it is read from */
+    case CD_LOAD:
         out->gather = true;
         if (e->n) add_expr(w, e->a[e->n - 1], times, out);
         return;

@@ -1,15 +1,16 @@
-/* What a core executes: instructions of every statement after vectors and unrolling, and the cycles that they take when all data are in
- * L1, as a table of ports has them.
+/* What a core executes: instructions of every statement after vectors and unrolling, and the cycles
+ * that they take when all data are in L1, as a table of ports has them.
  *
  *   for k in 0..512          stays a loop, does not move C: C is in registers meanwhile
- *     unrolled i in 0..4       4 x 2 accumulators, 4 loads of one A for all lanes, 2 loads of B, 8 multiply-adds a turn
+ *     unrolled i in 0..4       4 x 2 accumulators, 4 loads of one A for all lanes, 2 loads of B, 8
+ *                              multiply-adds a turn
  *       vector j in 0..32
  *         C[i, j] += A[i, k] * B[k, j]
  *
  *   cycles of a turn = max(8 / 2 ports, 6 / 2 loads, 14 / 6 started, one sum waits for its own: 4)
  *
- * The numbers of the core are round ones of servers since 2017: two vector units and two loads of full width, one store, six
- * instructions started a cycle, sums of four cycles. */
+ * The numbers of the core are round ones of servers since 2017: two vector units and two loads of
+ * full width, one store, six instructions started a cycle, sums of four cycles. */
 #include <math.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@
 #define DIVISION_INSTRUCTIONS 4.0
 #define TURN_INSTRUCTIONS     2.0
 #define REGISTERS_SPARE       2.0
-#define GROUP                 4 /* elements from lane to lane up to which vectors are loaded and shuffled */
+/* elements from lane to lane up to which vectors are loaded and shuffled */
+#define GROUP 4
 
 typedef struct {
     cd_an *w;
@@ -46,8 +48,8 @@ typedef struct {
     cd_an_value value;
     /* sums over the accesses, of the whole program */
     double unit, same, strided, store_unit, store_strided, spills;
-    double live, live_read,
-        accumulators; /* vectors that stay in registers over turns of the innermost loop */
+    /* vectors that stay in registers over turns of the innermost loop */
+    double live, live_read, accumulators;
 } statement;
 
 typedef struct {
@@ -107,16 +109,16 @@ static lanes lanes_of(const statement *s, const cd_an_access *a) {
     return (lanes){.strided = (double)s->extent};
 }
 
-/* Executions of an access's unrolled set: outside of all loops that do not move it. *stays: outside of the innermost one. */
+/* Executions of an access's unrolled set: outside of all loops that do not move it. *stays: outside
+ * of the innermost one. */
 static double times_of(const statement *s, const cd_an_access *a, bool *stays) {
     uint32_t i = 0;
     while (i < s->n_stay && !cd_an_stride(a, s->stay[i])) i++;
     *stays = i > 0;
     if (i == s->n_stay) return 1;
     const cd_an_node *l = &s->w->node[s->stay[i]];
-    const bool within =
-        s->vector >= 0 &&
-        s->w->var[s->vector].node < s->stay[i]; /* the loop is turned for a vector at a time */
+    /* the loop is turned for a vector at a time */
+    const bool within = s->vector >= 0 && s->w->var[s->vector].node < s->stay[i];
     return l->runs * l->extent * s->chance / (within ? (double)s->extent : 1);
 }
 
@@ -172,7 +174,8 @@ static void registers(statement *s) {
 
 /* ---- cycles ---- */
 
-/* Sums wait for themselves: on the innermost loop if it does not move the result, else through memory on the next one. */
+/* Sums wait for themselves: on the innermost loop if it does not move the result, else through
+ * memory on the next one. */
 static double chain(const statement *s) {
     const cd_an_access *store = &s->w->acc[s->n->acc0];
     const bool sums = s->n->acc1 > s->n->acc0 + 1 && s->w->acc[s->n->acc0 + 1].copy;
@@ -217,8 +220,8 @@ static cycles cycles_of(const statement *s, float *out) {
     const double loads = s->unit + s->same + s->strided, stores = s->store_unit + s->store_strided;
     c.port = (c.arithmetic + more) / PORTS;
     c.move = fmax((loads + s->spills) / LOAD_PORTS, stores + s->spills / 2);
-    const double moves =
-        loads + stores + s->spills + s->strided + s->store_strided; /* lanes one by one take two */
+    /* lanes one by one take two */
+    const double moves = loads + stores + s->spills + s->strided + s->store_strided;
     const double instructions =
         c.arithmetic + more + moves + branches + DIVISION_INSTRUCTIONS * divisions;
     c.issue = instructions / ISSUE;
@@ -364,7 +367,8 @@ static void put_loops(cd_an *w, float *out) {
     out[CD_FACT_CORE_CYCLES] += (float)(instructions / ISSUE);
 }
 
-/* The parallel loops with most cycles: the time on any number of threads follows from them (analytic_seconds.c). */
+/* The parallel loops with most cycles: the time on any number of threads follows from them
+ * (analytic_seconds.c). */
 static void put_regions(work *t, float *out) {
     for (int k = 0; k < CD_N_FACT_REGION && t->total > 0; k++) {
         uint32_t most = 0;

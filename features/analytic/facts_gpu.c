@@ -189,7 +189,8 @@ static void put_launch(cd_an_gpu *g) {
     if (f[CD_GPU_FACT_PHASES] > 0) f[CD_GPU_FACT_LOADS_AT_ONCE] /= f[CD_GPU_FACT_PHASES];
 }
 
-/* What is of the whole program adds up; of the other facts those of the kernel that executes most stay. */
+/* What is of the whole program adds up; of the other facts those of the kernel that executes most
+ * stay. */
 static void merge(cd_an_gpu *g, double *all) {
     const double much = g->fact[CD_GPU_FACT_WARPS_32] + 4 * (g->fact[CD_GPU_FACT_LOAD_SECTORS_32] +
                                                              g->fact[CD_GPU_FACT_STORE_SECTORS_32]);

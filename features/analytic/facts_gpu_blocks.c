@@ -1,10 +1,11 @@
-/* What blocks that follow each other touch of a tensor: those of a wave run at the same time, and the L2 cache gives them what one of them
- * has loaded.
+/* What blocks that follow each other touch of a tensor: those of a wave run at the same time, and
+ * the L2 cache gives them what one of them has loaded.
  *
  *   input[bx // 56 * 4 + .., rc, ..]     16 blocks: bx // 56 is one value, bx % 56 has 16
  *
- * An address that is a sum of digits has its distinct sectors in closed form (facts_lines.c), block digits cut at the number of blocks.
- * Of another one every dimension has a width: how many values its expression can take. */
+ * An address that is a sum of digits has its distinct sectors in closed form (facts_lines.c), block
+ * digits cut at the number of blocks. Of another one every dimension has a width: how many values
+ * its expression can take. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /* What a thread executes of one statement, and what its accesses cost the block.
  *
  *   for rc in 0..16            stays a loop
- *     unrolled ff in 0..4      16 accumulators in registers; 4 loads of X and 4 of W, which stay in registers meanwhile
+ *     unrolled ff in 0..4      16 accumulators in registers; 4 loads of X and 4 of W, which stay in
+ *                              registers meanwhile
  *       unrolled xx in 0..4
  *         C.local[ff, xx] += X.shared[rc, xx] * W.shared[ff, rc] */
 #include <math.h>
@@ -11,8 +12,8 @@
 
 #define WIDEST    16   /* bytes of a vector load */
 #define MOST_LIVE 64.0 /* operands that a compiler keeps at once */
-#define AHEAD                                                                                      \
-    4.0 /* iterations that a compiler puts side by side, so that their loads do not wait for each other */
+/* iterations that a compiler puts side by side, so that their loads do not wait for each other */
+#define AHEAD 4.0
 /* Instructions. */
 #define DIVIDE 8.0
 #define EXP    8.0
@@ -91,7 +92,8 @@ static void look_around(statement *s) {
     s->runs = s->serial * s->vthreads * s->chance;
 }
 
-/* Chance that all conditions hold: those of the same loops bound the same thing, the least of them counts; others are independent. */
+/* Chance that all conditions hold: those of the same loops bound the same thing, the least of them
+ * counts; others are independent. */
 static double chance(const cd_an_gpu *g) {
     double all = 1, one[CD_GPU_DEEP];
     for (uint32_t i = 0; i < g->n_cond; i++) {
@@ -112,8 +114,9 @@ static double chance(const cd_an_gpu *g) {
 
 /* ---- accesses ---- */
 
-/* How often a thread executes an access, conditions apart: an unrolled body loads an element once, and loops that do not move it keep it
- * in a register, up to where it or what is stored is made anew. *live: elements that a step of the sums needs at once. */
+/* How often a thread executes an access, conditions apart: an unrolled body loads an element once,
+ * and loops that do not move it keep it in a register, up to where it or what is stored is made
+ * anew. *live: elements that a step of the sums needs at once. */
 static double executions(const statement *s, const cd_an_raw *r, double *live) {
     const cd_an_gpu *g = s->g;
     const int32_t home =
@@ -161,7 +164,8 @@ static double steps(const statement *s) {
     return n;
 }
 
-/* No more than every access of the blocks is a sector of its own, and no more than smaller groups load: what is approximated may say so. */
+/* No more than every access of the blocks is a sector of its own, and no more than smaller groups
+ * load: what is approximated may say so. */
 static void put_sectors(const statement *s, const cd_an_raw *r, bool load, double instructions,
                         const cd_an_gpu_touch *t) {
     cd_an_gpu *g = s->g;
@@ -197,7 +201,8 @@ static void put_shared(const statement *s, bool load, double instructions,
         groups * t->waves_64;
 }
 
-/* Neighbours in memory along an unrolled loop, of which a load takes 4, or 2, where all other steps keep them aligned. */
+/* Neighbours in memory along an unrolled loop, of which a load takes 4, or 2, where all other steps
+ * keep them aligned. */
 static double wide(const statement *s, const cd_an_raw *r) {
     const int64_t elem = s->g->w->tensor[r->tensor].elem;
     int64_t run = 1;
@@ -266,7 +271,8 @@ static void access(statement *s, const cd_an_raw *r) {
 
 /* ---- waiting ---- */
 
-/* Threads wait once in every turn of the loops around what is stored, for all that one such turn loads. */
+/* Threads wait once in every turn of the loops around what is stored, for all that one such turn
+ * loads. */
 static void put_waits(const statement *s, bool global, bool shared) {
     cd_an_gpu *g = s->g;
     double turns = 1;

@@ -1,5 +1,6 @@
-/* Which loops of a GPU program are written out: TVM's rule for auto_unroll_max_step, where a statement has a copy for each virtual thread,
- * then short loops whose inner ones are, as compilers do. */
+/* Which loops of a GPU program are written out: TVM's rule for auto_unroll_max_step, where a
+ * statement has a copy for each virtual thread, then short loops whose inner ones are, as compilers
+ * do. */
 #include <math.h>
 
 #include "features/analytic/analytic_internal.h"
@@ -7,7 +8,8 @@
 #define MAX_DEPTH 8 /* TVM's auto_max_depth */
 
 typedef struct {
-    double step, copies; /* statements written out; by the compiler too, INFINITY: a loop stays */
+    /* statements written out; by the compiler too, INFINITY: a loop stays */
+    double step, copies;
     int depth, normal;
 } count;
 

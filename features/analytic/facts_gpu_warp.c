@@ -1,19 +1,23 @@
-/* What the lanes of a warp do together: a load or store at a few points of its loops, its index expressions computed for 64 lanes at a
- * time.
+/* What the lanes of a warp do together: a load or store at a few points of its loops, its index
+ * expressions computed for 64 lanes at a time.
  *
  *   x[rc*4 + (o*56 + tx) // 36, (o*2 + tx) % 9]     lanes of 64 threads: addresses, conditions
- *     point: block 700, rc 13, o 1, warp 2     ──>  distinct sectors of 32 bytes of both warps of 32, and of all 64
- *                                                   turns of 32 banks of 4 bytes: the bank with most distinct words
+ *     point: block 700, rc 13, o 1, warp 2     ──>  distinct sectors of 32 bytes,
+ *                                                   of both warps of 32, and of all 64
+ *                                                   turns of 32 banks of 4 bytes:
+ *                                                   the bank with most distinct words
  *
- * The points are those of a sequence that fills all loops evenly (multiples of irrational numbers), the same for every program. A block of
- * at most 192 threads is looked at in all of its groups, of a larger one three groups; of shared memory two. */
+ * The points are those of a sequence that fills all loops evenly (multiples of irrational numbers),
+ * the same for every program. A block of at most 192 threads is looked at in all of its groups, of
+ * a larger one three groups; of shared memory two. */
 #include <math.h>
 #include <string.h>
 
 #include "features/analytic/analytic_internal.h"
 
-#define POINTS       CD_GPU_POINTS
-#define POINTS_ALIKE 2 /* where they look alike: shared memory, sums of digits without conditions */
+#define POINTS CD_GPU_POINTS
+/* where they look alike: shared memory, sums of digits without conditions */
+#define POINTS_ALIKE 2
 #define BANKS        32
 
 typedef cd_an_gpu_lanes lanes;
@@ -25,8 +29,9 @@ typedef struct {
 
 /* ---- expressions ---- */
 
-/* Numbers of 32 bits, as devices compute indices. Tests that execute programs (interp.h, gputrace.h) have operators of their own, of 64 bits: what
- * they are the truth of must not be what they use. */
+/* Numbers of 32 bits, as devices compute indices. Tests that execute programs (interp.h,
+ * gputrace.h) have operators of their own, of 64 bits: what they are the truth of must not be what
+ * they use. */
 static inline int32_t floor_div(int32_t a, int32_t b) {
     return b ? (int32_t)(a / (int64_t)b - (a % b && (a ^ b) < 0)) : 0;
 }
@@ -63,7 +68,8 @@ static bool any_negative(const int32_t *x) {
     return any < 0;
 }
 
-/* Quotients by multiplication: exact for x below 2^31, as 2^shift / d, less than 2^32, is rounded up by less than 2^(shift - 31) / d. */
+/* Quotients by multiplication: exact for x below 2^31, as 2^shift / d, less than 2^32, is rounded
+ * up by less than 2^(shift - 31) / d. */
 static bool divide_all(cd_expr_op op, const int32_t *x, int32_t d, int32_t *restrict to) {
     const int shift = 31 + (d > 1 ? 32 - __builtin_clz((unsigned)d - 1) : 0);
     const uint32_t inverse = (uint32_t)((((uint64_t)1 << shift) + (uint64_t)d - 1) / (uint64_t)d);
@@ -165,10 +171,8 @@ static const lanes *eval(const probe *p, const cd_expr *e, lanes *to) {
         if (e->n == 3 && !strcmp(e->u.name, "if_then_else")) return choose(p, e, to);
         if (e->n == 1 && !strcmp(e->u.name, "likely")) return eval(p, e->a[0], to);
         return constant(to, 1);
-    default:
-        return cd_expr_op_is_binary((cd_expr_op)e->op)
-                   ? binary(p, e, to)
-                   : constant(to, 0); /* what is loaded is not known */
+    /* what is loaded is not known */
+    default: return cd_expr_op_is_binary((cd_expr_op)e->op) ? binary(p, e, to) : constant(to, 0);
     }
 }
 
@@ -182,8 +186,8 @@ typedef struct {
 /* *same: what is the same for all lanes. */
 static void add(int64_t *restrict at, const lanes *restrict v, int64_t stride, int64_t *same) {
     if (v->same) *same += v->v[0] * stride;
-    else if (stride == (uint32_t)stride &&
-             !any_negative(v->v)) /* of 32 bits each a product is one instruction */
+    /* of 32 bits each a product is one instruction */
+    else if (stride == (uint32_t)stride && !any_negative(v->v))
         for (int i = 0; i < CD_GPU_LANES; i++)
             at[i] += (int64_t)((uint64_t)(uint32_t)v->v[i] * (uint32_t)stride);
     else
@@ -254,7 +258,8 @@ typedef struct {
     bool first;     /* no lane before does */
 } granule;
 
-/* The granules of 2^shift bytes that lanes touch, each once for each half: out (MOST_GRANULES). Returns how many. */
+/* The granules of 2^shift bytes that lanes touch, each once for each half: out (MOST_GRANULES).
+ * Returns how many. */
 static int granules(const access *a, int64_t bytes, int shift, granule *out) {
     table t;
     int n = 0;
@@ -319,7 +324,8 @@ static void place(const cd_an_gpu *g, int i, int n) {
     }
 }
 
-/* Threads of the group along each axis, x fastest; kept, as all accesses of a kernel ask for the same groups. */
+/* Threads of the group along each axis, x fastest; kept, as all accesses of a kernel ask for the
+ * same groups. */
 static const cd_an_gpu_lanes *spread(cd_an_gpu *g, int point, int group) {
     static const cd_ast_tag tag[] = {CD_AST_TAG_TX, CD_AST_TAG_TY, CD_AST_TAG_TZ};
     cd_an_gpu_lanes *x = g->lane[point];

@@ -2,9 +2,10 @@
  *
  *   strides 4 (16), 448 (14), 6272 (3): runs of 64 bytes, 448 apart, in three planes
  *
- * Terms in rising order: one whose step leaves no whole granule between two copies of what is there lengthens the run; the others multiply
- * it. Of a run that may begin anywhere the mean over its beginnings is taken; these are spread evenly over the multiples of the lowest bit
- * of the strides, for which a sum of floors has a closed form (Hermite). */
+ * Terms in rising order: one whose step leaves no whole granule between two copies of what is there
+ * lengthens the run; the others multiply it. Of a run that may begin anywhere the mean over its
+ * beginnings is taken; these are spread evenly over the multiples of the lowest bit of the strides,
+ * for which a sum of floors has a closed form (Hermite). */
 #include "features/analytic/analytic_internal.h"
 
 typedef struct {
@@ -66,7 +67,7 @@ double cd_facts_lines_count(const cd_an_access *a, int32_t node, int64_t granule
     const int64_t grid = (int64_t)(s.bits & (0 - s.bits)),
                   begin = a->n_dim && a->c < 0 ? 0 : a->c & (grid - 1);
     const double each = (double)((s.run - 1 + begin) & ~(grid - 1)) / (double)granule + 1;
-    const double lines = each * s.copies, most = (double)(s.span - 1) / (double)granule +
-                                                 1; /* copies that lie within each other */
+    /* copies that lie within each other */
+    const double lines = each * s.copies, most = (double)(s.span - 1) / (double)granule + 1;
     return lines < most ? lines : most;
 }

@@ -1,5 +1,6 @@
-/* From the AST: loops with their variables, tensors with their storage, the accesses of every store. Where variables are divided is
- * known only after the last address, so the tree is made later. */
+/* From the AST: loops with their variables, tensors with their storage, the accesses of every
+ * store. Where variables are divided is known only after the last address, so the tree is made
+ * later. */
 #include <string.h>
 
 #include "features/analytic/analytic_internal.h"

@@ -2,13 +2,15 @@
  *
  *   for i          at every node and for every tensor
  *     for j          lines      distinct lines that one execution touches
- *       for k        distance   bytes touched between two touches of a line when the node is executed again
+ *       for k        distance   bytes touched between two touches of a line when the node is
+ *                               executed again
  *         C += A*B   moved[c]   lines that one execution fetches into an empty cache of capacity c
  *
  *   loop:  moved[c] = distance of the body <= c ? lines of the loop : turns * moved[c] of the body
  *
- * A tensor that does not move in a node is touched by every turn of the loops inside, so its distance is that of what is inside. Children of a
- * loop follow each other: what one left in the cache the next finds, if both together fit. Of a tensor's accesses those that overlap count
+ * A tensor that does not move in a node is touched by every turn of the loops inside, so its
+ * distance is that of what is inside. Children of a loop follow each other: what one left in the
+ * cache the next finds, if both together fit. Of a tensor's accesses those that overlap count
  * once. */
 #include <math.h>
 #include <string.h>
@@ -20,7 +22,8 @@
 
 typedef struct {
     double lines, written, distance;
-    uint32_t small; /* capacities that move more than lines and written; the others move these */
+    /* capacities that move more than lines and written; the others move these */
+    uint32_t small;
     double fetch[MOST], back[MOST]; /* (small) */
 } state;                            /* of a tensor at a node */
 
@@ -29,16 +32,18 @@ typedef struct {
     int64_t granule;
     uint32_t n_cap;
     double cap[MOST]; /* bytes */
-    state **at;       /* (n_node) of its tensors; a loop with one child goes on with the child's */
+    /* (n_node) of its tensors; a loop with one child goes on with the child's */
+    state **at;
     double *old, *old_written; /* (n_tensor) scratch: of the body */
     double *bytes;             /* (n_node) touched by one execution */
-    const double *
-        fits; /* (n_node) the same of lines, of pages: a node of few lines has few pages. NULL: not known */
+    /* (n_node) the same of lines, of pages: a node of few lines has few pages. NULL: not known */
+    const double *fits;
     double *low, *high;   /* (n_tensor) scratch: range of addresses */
     double *reach, *last; /* (n_tensor) scratch: prefix of bytes, lines */
-    double *head; /* (n_tensor) scratch: bytes up to the end of the first child that touches it */
-    int32_t *touched, *wrote,
-        *first; /* (n_tensor) scratch: last child that did, first that touches */
+    /* (n_tensor) scratch: bytes up to the end of the first child that touches it */
+    double *head;
+    /* (n_tensor) scratch: last child that did, first that touches */
+    int32_t *touched, *wrote, *first;
 } pass;
 
 static state *at(const pass *p, int32_t node) { return p->at[node]; }
@@ -89,7 +94,8 @@ static void measure(const pass *p, cd_an_access *a, int32_t node) {
     a->lines = cd_facts_lines_count(a, node, p->granule, &a->width);
 }
 
-/* A node that fits any of the capacities, with all that is below it: a store, or what skip() left out. */
+/* A node that fits any of the capacities, with all that is below it: a store, or what skip() left
+ * out. */
 static void leaf(pass *p, int32_t k) {
     const cd_an_node *n = &p->w->node[k];
     state *s = p->at[k] = new_states(p);
@@ -109,7 +115,8 @@ static void follow(pass *p, state *body, int32_t child, double before) {
     for (uint32_t t = 0; t < p->w->n_tensor; t++) {
         state *b = &body[t];
         if (!(s[t].lines > 0)) continue;
-        /* both run over the tensor in the same order: what is between is the rest of the one and the beginning of the other */
+        /* both run over the tensor in the same order: what is between is the rest of the one and
+         * the beginning of the other */
         const bool again = p->touched[t] >= 0;
         const double rest = again ? cd_an_min(p->bytes[p->touched[t]], p->bytes[child]) : 0;
         const double span = before + p->bytes[child] - p->reach[t] - rest,
@@ -173,7 +180,8 @@ static double sequence(pass *p, int32_t k) {
 
 static bool moves(const cd_an_access *a, int32_t node) { return cd_an_stride(a, node) != 0; }
 
-/* Lines that meet in sets of a cache of 64 sets of 8 and so push each other out, whatever its size: copies a power of two apart. */
+/* Lines that meet in sets of a cache of 64 sets of 8 and so push each other out, whatever its size:
+ * copies a power of two apart. */
 static double conflicts(const cd_an_access *a, int32_t node, double lines) {
     double sets = 1;
     for (uint32_t i = 0; i < a->n; i++) {
@@ -187,7 +195,8 @@ static double conflicts(const cd_an_access *a, int32_t node, double lines) {
     return lines > 8 * cd_an_min(ceil(sets), 64) ? lines : 0;
 }
 
-/* Does it move with node k, or in a loop below that stays a loop? Else registers hold it while k runs. */
+/* Does it move with node k, or in a loop below that stays a loop? Else registers hold it while k
+ * runs. */
 static bool in_memory(const pass *p, const cd_an_access *a, int32_t k) {
     if (cd_an_stride(a, k)) return true;
     for (uint32_t i = 0; i < a->n; i++)
@@ -197,8 +206,9 @@ static bool in_memory(const pass *p, const cd_an_access *a, int32_t k) {
     return false;
 }
 
-/* Of each access the innermost loop that comes back to lines which its body touched, more of them than a set has ways. A body that is
- * larger than the cache loses them anyway. `old`: lines of the body. */
+/* Of each access the innermost loop that comes back to lines which its body touched, more of them
+ * than a set has ways. A body that is larger than the cache loses them anyway. `old`: lines of the
+ * body. */
 static void crowd(const pass *p, cd_an_access *a, int32_t k, double old) {
     const cd_an_node *n = &p->w->node[k];
     const double again = n->extent * old - a->lines;
@@ -225,7 +235,8 @@ static void share(const pass *p, int32_t k) {
     }
 }
 
-/* Caches that hold what is touched between two touches fetch every line once, the others what the body fetches, in every turn. */
+/* Caches that hold what is touched between two touches fetch every line once, the others what the
+ * body fetches, in every turn. */
 static void turn(const pass *p, int32_t k, uint32_t t, double row) {
     const cd_an_node *n = &p->w->node[k];
     state *s = &at(p, k)[t];

@@ -1,4 +1,5 @@
-/* The tree of loops and stores: every loop variable cut into its digits, every address a sum of strides over them. */
+/* The tree of loops and stores: every loop variable cut into its digits, every address a sum of
+ * strides over them. */
 #include <string.h>
 
 #include "features/analytic/analytic_internal.h"
@@ -181,7 +182,8 @@ static bool join(cd_an *w, cd_an_access *a, cd_an_access *b) {
     return true;
 }
 
-/* Loads of a store that differ by a number: X[i] + X[i + 1] + X[i + 2]. Those that form no row count as if they lay apart or alike. */
+/* Loads of a store that differ by a number: X[i] + X[i + 1] + X[i + 2]. Those that form no row
+ * count as if they lay apart or alike. */
 static void find_neighbours(cd_an *w, uint32_t from, uint32_t to) {
     for (uint32_t j = from + 1; j < to; j++) {
         cd_an_access *b = &w->acc[j];

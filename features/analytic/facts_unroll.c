@@ -1,6 +1,7 @@
-/* Which loops a compiler writes out and which become vectors: TVM's rule for auto_unroll_max_step, the schedule's vectorised loops,
- * serial loops of neighbours, then an estimate of what LLVM and GCC write out. The generator of C follows the same rules
- * (docs/internals/add-a-back-end.md); here they are read off strides. */
+/* Which loops a compiler writes out and which become vectors: TVM's rule for auto_unroll_max_step,
+ * the schedule's vectorised loops, serial loops of neighbours, then an estimate of what LLVM and
+ * GCC write out. The generator of C follows the same rules (docs/internals/add-a-back-end.md); here
+ * they are read off strides. */
 #include <string.h>
 
 #include "features/analytic/analytic_internal.h"
@@ -8,8 +9,8 @@
 #define MAX_DEPTH 8 /* TVM's auto_max_depth */
 #define LEAST     4 /* turns of a serial loop that are worth a vector */
 #define MOST_STEP 4 /* elements from lane to lane that compilers load in groups and shuffle */
-#define MOST_COST                                                                                  \
-    300 /* instructions of a loop that a compiler writes out; a store with its loads is so many: */
+/* instructions of a loop that a compiler writes out; a store with its loads is so many: */
+#define MOST_COST   300
 #define SCALAR_COST 6
 #define VECTOR_COST 8
 #define KEPT_COST   2 /* spared where the element stays in a register */
@@ -91,7 +92,8 @@ static bool store_fits(const cd_an *w, int32_t k, int32_t loop) {
     return clean(w->ast->node[n->ast].e, w->var[w->node[loop].var].e);
 }
 
-/* Compilers find the vector around loops that they leave or write out themselves only where these sum up the outer loop's own elements. */
+/* Compilers find the vector around loops that they leave or write out themselves only where these
+ * sum up the outer loop's own elements. */
 static bool sums_up(const cd_an *w, int32_t store, int32_t loop) {
     if (cd_an_private(w, &w->acc[w->node[store].acc0], loop)) return true;
     for (int32_t p = w->node[store].parent; p != loop; p = w->node[p].parent)
@@ -101,7 +103,8 @@ static bool sums_up(const cd_an *w, int32_t store, int32_t loop) {
     return true;
 }
 
-/* A loop of neighbours all of whose inner loops are written out, but for one that may stay: GCC vectorises the outer of two loops. */
+/* A loop of neighbours all of whose inner loops are written out, but for one that may stay: GCC
+ * vectorises the outer of two loops. */
 static bool fits(const cd_an *w, int32_t k) {
     const cd_an_node *n = &w->node[k];
     int32_t stays = -1;

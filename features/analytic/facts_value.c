@@ -1,4 +1,5 @@
-/* What a stored value takes: float operations, those that fuse, selections, functions. Addresses inside loads are not looked at. */
+/* What a stored value takes: float operations, those that fuse, selections, functions. Addresses
+ * inside loads are not looked at. */
 #include <string.h>
 
 #include "features/analytic/analytic_internal.h"

@@ -1,5 +1,6 @@
-/* Adaptive pools. The window of an element begins and ends where its place says, so the extents of the reduction are expressions. They are not
- * printed there; but TVM's average divides by them, as float32(extent)*float32(extent). */
+/* Adaptive pools. The window of an element begins and ends where its place says, so the extents of
+ * the reduction are expressions. They are not printed there; but TVM's average divides by them, as
+ * float32(extent)*float32(extent). */
 #include <string.h>
 
 #include "features/dagtext/dagtext_internal.h"
@@ -23,7 +24,8 @@ static bool is_own(const cd_te_op *op, const cd_expr *load) {
     return own;
 }
 
-/* Factors of a product from the right to the left; false: one is no cast of an integer, or they are not n. */
+/* Factors of a product from the right to the left; false: one is no cast of an integer, or they are
+ * not n. */
 static bool factors(const cd_expr *e, uint32_t n, const cd_expr **out) {
     for (; n > 1; n--, e = e->a[0]) {
         if (e->op != CD_MUL || e->a[1]->op != CD_CAST) return false;
@@ -50,7 +52,8 @@ static bool average_of(const cd_te_dag *dag, uint32_t s, const cd_expr **extent,
     return false;
 }
 
-/* The name that pools of TVM v0.9 have, adaptive or not. A cast for each axis tells them apart where there are two; of one, both have it. */
+/* The name that pools of TVM v0.9 have, adaptive or not. A cast for each axis tells them apart
+ * where there are two; of one, both have it. */
 static bool is_old(const cd_te_op *op) { return !strcmp(op->name, "tensor"); }
 
 static cdmpp_status adapt(cd_dagtext *t, cd_te_dag *dag, uint32_t s) {

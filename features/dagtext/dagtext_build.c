@@ -1,4 +1,5 @@
-/* Lines to a definition whose extents are not known yet. TVM prints in stage order, so the order is a proof of what reads what. */
+/* Lines to a definition whose extents are not known yet. TVM prints in stage order, so the order is
+ * a proof of what reads what. */
 #include <stdio.h>
 #include <string.h>
 
@@ -120,7 +121,8 @@ static void add_reads(reads *r, const cd_expr *e) {
     r->in[r->n++] = (uint32_t)e->u.i;
 }
 
-/* Arguments: all placeholders, then what no operator reads, as in a key of an operator or a network. */
+/* Arguments: all placeholders, then what no operator reads, as in a key of an operator or a
+ * network. */
 static cdmpp_status check_order(builder *b) {
     cd_te_dag *d = b->dag;
     const uint32_t n = d->n_op;
@@ -154,12 +156,11 @@ static cdmpp_status check_order(builder *b) {
     return same ? CDMPP_OK : CD_FAIL(b->t->err, ESCHEMA, "its lines are not in TVM's order");
 }
 
-/* Placeholders that TVM's operators of these names read second are weights, whose layout a tuner may change
- * (attrs["layout_free_placeholders"], which is not printed). */
+/* Placeholders that TVM's operators of these names read second are weights, whose layout a tuner
+ * may change (attrs["layout_free_placeholders"], which is not printed). */
 static bool marks_weights(const char *name) {
-    static const char *const whole[] = {"conv2d_nhwc", "bgemm"}, *const begin[] = {
-                                                                     "T_matmul_",
-                                                                     "T_batch_matmul_"};
+    static const char *const whole[] = {"conv2d_nhwc", "bgemm"};
+    static const char *const begin[] = {"T_matmul_", "T_batch_matmul_"};
     for (size_t k = 0; k < 2; k++)
         if (!strcmp(name, whole[k]) || !strncmp(name, begin[k], strlen(begin[k]))) return true;
     return false;

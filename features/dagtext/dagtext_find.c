@@ -83,7 +83,8 @@ static bool has_expression(const cd_te_op *op, const cd_expr *var) {
     return false;
 }
 
-/* Sums, products with a number, quotients and remainders by a number, minima and maxima of axes, each of them once. */
+/* Sums, products with a number, quotients and remainders by a number, minima and maxima of axes,
+ * each of them once. */
 static bool understood(const finder *f, cd_dagtext_index *x, const cd_expr *e) {
     if (e->op == CD_INT) return e->u.i > -CD_DAGTEXT_FAR && e->u.i < CD_DAGTEXT_FAR;
     if (e->op == CD_VAR) {
@@ -104,7 +105,8 @@ static bool understood(const finder *f, cd_dagtext_index *x, const cd_expr *e) {
     return understood(f, x, e->a[0]) && understood(f, x, e->a[1]);
 }
 
-/* How far the index moves with one spatial axis (spatial false: reduction axis): the least; 0: it does not move. */
+/* How far the index moves with one spatial axis (spatial false: reduction axis): the least; 0: it
+ * does not move. */
 static int64_t step_of(const finder *f, const cd_expr *e, bool spatial) {
     if (e->op == CD_VAR) return is_spatial(f, e) == spatial;
     if (e->op == CD_INT) return 0;

@@ -33,7 +33,8 @@ typedef struct cd_dagtext {
 
 /* All lines of a text, and the sites. Errors: ESCHEMA, EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_dagtext_split(cd_dagtext *t, cd_str text);
-/* Line i as an expression of our notation (te.h); a read of line k is called t<k>. *site: the next site, counted on. */
+/* Line i as an expression of our notation (te.h); a read of line k is called t<k>. *site: the next
+ * site, counted on. */
 cdmpp_status cd_dagtext_notation(const cd_dagtext *t, uint32_t i, uint32_t *site, cd_buf *out);
 /* The last line above `below` with this name; below: none. */
 uint32_t cd_dagtext_above(const cd_dagtext *t, uint32_t below, cd_str name);
@@ -49,13 +50,14 @@ typedef enum {
 } cd_dagtext_token;
 cd_dagtext_token cd_dagtext_next(cd_str *rest, cd_str *word);
 
-/* The definition by the chosen sites, its extents unknown: 0. Errors: ESCHEMA (not in this order), EUNSUPPORTED, ENOMEM. */
+/* The definition by the chosen sites, its extents unknown: 0. Errors: ESCHEMA (not in this order),
+ * EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_dagtext_build(cd_dagtext *t, CD_GIVE cd_te_dag **out);
 /* Is the type of every tensor fixed by a literal or a cast? Errors: ENOTASK (open), ENOMEM. */
 cdmpp_status cd_dagtext_types(cd_dagtext *t, const cd_te_dag *dag);
 
-/* Adaptive pools: the extents of a sum's reduction are expressions, which its average prints as what it divides by. Errors: EUNSUPPORTED
- * (such a reduction without an average), ENOMEM. */
+/* Adaptive pools: the extents of a sum's reduction are expressions, which its average prints as
+ * what it divides by. Errors: EUNSUPPORTED (such a reduction without an average), ENOMEM. */
 cdmpp_status cd_dagtext_adapt(cd_dagtext *t, cd_te_dag *dag);
 
 /* The extent of an axis: lo <= extent <= hi. */
@@ -75,12 +77,14 @@ typedef struct cd_dagtext_guard {
 /* One index of one load. */
 typedef struct cd_dagtext_index {
     uint32_t op, tensor, dim;
-    const cd_expr *e,
-        *pair; /* pair: e is floordiv(x, c) and another index of the load floormod(x, c), at dimension pair_dim */
+    /* pair: e is floordiv(x, c) and another index of the load floormod(x, c), at dimension
+     * pair_dim */
+    const cd_expr *e, *pair;
     uint32_t pair_dim, n_var;
     const cd_expr *var[CD_DAGTEXT_MAX_VAR]; /* (n_var) axes in e */
     const cd_dagtext_guard *guard;
-    int64_t step; /* the smallest distance of two elements that the axes reach, one moving */
+    /* the smallest distance of two elements that the axes reach, one moving */
+    int64_t step;
     bool vague;   /* not understood: says nothing */
     bool part;    /* of an operator that takes a part */
     bool reduces; /* has a reduction axis */
@@ -106,6 +110,7 @@ cd_dagtext_range cd_dagtext_range_of(const cd_dagtext_index *x, const cd_expr *e
                                      const cd_dagtext_extent *extent, bool most, const cd_expr *set,
                                      int64_t to);
 
-/* Finds the extents and writes them into the definition. Errors: ENOTASK (open), ESCHEMA (no solution), ENOMEM. */
+/* Finds the extents and writes them into the definition. Errors: ENOTASK (open), ESCHEMA (no
+ * solution), ENOMEM. */
 cdmpp_status cd_dagtext_solve(cd_dagtext *t, cd_te_dag *dag);
 #endif

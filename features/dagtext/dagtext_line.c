@@ -59,7 +59,8 @@ bool cd_dagtext_is_line(cd_str line) {
 
 /* ---- hash ---- */
 
-/* A body that is a call, whose arguments are not in the hash. Other bodies begin with a bracket, a load or a number. */
+/* A body that is a call, whose arguments are not in the hash. Other bodies begin with a bracket, a
+ * load or a number. */
 static bool is_call(cd_str body, cd_str *name) {
     if (!eat(&body, "tir.")) return false;
     *name = word(&body);

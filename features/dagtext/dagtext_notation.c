@@ -1,5 +1,5 @@
-/* TVM's notation of expressions to ours (te.h): 0f to 0:float32, (bool)1 to true, tir.exp(x) to exp(x), names of operators to
- * numbers. */
+/* TVM's notation of expressions to ours (te.h): 0f to 0:float32, (bool)1 to true, tir.exp(x) to
+ * exp(x), names of operators to numbers. */
 #include <string.h>
 
 #include "features/dagtext/dagtext_internal.h"

@@ -1,4 +1,5 @@
-/* The values that an index takes: interval arithmetic. A longer axis never makes the interval smaller. */
+/* The values that an index takes: interval arithmetic. A longer axis never makes the interval
+ * smaller. */
 #include "features/dagtext/dagtext_internal.h"
 
 typedef cd_dagtext_range range;

@@ -1,4 +1,5 @@
-/* A workload key and its text to a definition: every way to resolve names that occur twice is tried, and only one may be left. */
+/* A workload key and its text to a definition: every way to resolve names that occur twice is
+ * tried, and only one may be left. */
 #include <string.h>
 
 #include "features/dagtext/dagtext_internal.h"
@@ -108,7 +109,7 @@ static cdmpp_status try_all(cd_dagtext *t, cd_te_dag **out) {
     } while (possible < 2 && st != CDMPP_ENOMEM && st != CDMPP_EUNSUPPORTED && next_way(t));
     t->rests = rests;
     if (possible == 1 && st != CDMPP_ENOMEM && st != CDMPP_EUNSUPPORTED) {
-        if (best && t->err) *t->err = why;
+        if (best) cd_err_from(t->err, &why);
         return best;
     }
     cd_te_dag_free(*out);

@@ -1,5 +1,6 @@
-/* The extents that the text does not print, from the shapes that are known: bounds of each extent, made narrower by the laws
- * (dagtext.h) until nothing moves. Only where both bounds meet there is an answer. */
+/* The extents that the text does not print, from the shapes that are known: bounds of each extent,
+ * made narrower by the laws (dagtext.h) until nothing moves. Only where both bounds meet there is
+ * an answer. */
 #include <stdio.h>
 
 #include "features/dagtext/dagtext_internal.h"
@@ -71,7 +72,8 @@ static void keep_inside(solver *s, const index_of *x) {
 
 /* ---- laws 2 and 3: all is read ---- */
 
-/* Does the index reach both ends of the dimension, but for a rest? Of a pair, floordiv(x, c) and floormod(x, c): all of both. */
+/* Does the index reach both ends of the dimension, but for a rest? Of a pair, floordiv(x, c) and
+ * floormod(x, c): all of both. */
 static bool covers(const solver *s, const index_of *x, const cd_expr *var, int64_t to) {
     const range r = cd_dagtext_range_of(x, x->e, s->extent, true, var, to);
     const int64_t size = dimension(s, x->tensor, x->dim).lo;
@@ -97,7 +99,8 @@ static void keep_covering(solver *s, const index_of *x) {
     }
 }
 
-/* All readers of one dimension: it is no greater than they reach, and the only one that can reach the end does. */
+/* All readers of one dimension: it is no greater than they reach, and the only one that can reach
+ * the end does. */
 static void keep_dimension(solver *s, uint32_t tensor, uint32_t dim) {
     const index_of *only = NULL, *any = NULL;
     int64_t most = 0;
@@ -136,7 +139,8 @@ static void propagate(solver *s) {
 
 /* ---- assumptions ---- */
 
-/* Padding: where the condition is lo <= i < hi and the element at i - lo is read, the padded stage has lo + hi elements. */
+/* Padding: where the condition is lo <= i < hi and the element at i - lo is read, the padded stage
+ * has lo + hi elements. */
 static void assume_symmetric(solver *s) {
     for (uint32_t i = 0; i < s->all.n && !s->failed; i++) {
         const index_of *x = &s->all.v[i];

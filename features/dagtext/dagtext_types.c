@@ -1,10 +1,12 @@
-/* Which types the text fixes. Nothing prints the type of a placeholder, but a literal has one, and both sides of a sum have the same.
- * All tensors were taken as float32 so far; here those are found for which every other type would do as well. */
+/* Which types the text fixes. Nothing prints the type of a placeholder, but a literal has one, and
+ * both sides of a sum have the same. All tensors were taken as float32 so far; here those are found
+ * for which every other type would do as well. */
 #include "features/dagtext/dagtext_internal.h"
 
 typedef struct {
-    uint32_t *
-        up; /* (tensors + expressions) union-find; a tensor is its number, an expression n_tensor + its id */
+    /* (tensors + expressions) union-find; a tensor is its number, an expression n_tensor + its
+     * id */
+    uint32_t *up;
     uint32_t n_tensor, fixed; /* fixed: the class of all that has a type of its own */
 } classes;
 

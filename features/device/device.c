@@ -1,5 +1,6 @@
-/* Device descriptions -> vectors. Each column is the logarithm of a ratio to a reference value, so that devices of a
- * kind lie near each other; the expressions are in device_cols.def, and this file has the functions that they use. */
+/* Device descriptions -> vectors. Each column is the logarithm of a ratio to a reference value, so
+ * that devices of a kind lie near each other; the expressions are in device_cols.def, and this file
+ * has the functions that they use. */
 #include "features/device/device.h"
 
 #include <math.h>
@@ -107,6 +108,17 @@ double cd_device_distance(const float a[CD_N_DEVICE_COL], const float b[CD_N_DEV
         n++;
     }
     return n ? sum / n : (double)INFINITY;
+}
+
+bool cd_device_same_width(const float a[CD_N_DEVICE_COL], const float b[CD_N_DEVICE_COL]) {
+    enum { WIDTH = CD_N_DEVICE_KIND + CD_DEVICE_COL_vector, UNKNOWN = WIDTH + CD_N_DEVICE_RATIO };
+    return !(a[0] > 0 && b[0] > 0) || a[UNKNOWN] > 0 || b[UNKNOWN] > 0 ||
+           fabsf(a[WIDTH] - b[WIDTH]) < 0.01f;
+}
+
+double cd_device_unlike(const float a[CD_N_DEVICE_COL], const float b[CD_N_DEVICE_COL]) {
+    static const double another = 1e6;
+    return cd_device_distance(a, b) + (cd_device_same_width(a, b) ? 0 : another);
 }
 
 const char *cd_device_col_name(size_t i) {

@@ -1,5 +1,5 @@
-/* Reads device descriptions (YAML), finds the file, and finds a device by name. All mistakes of a file are reported
- * with line and column. */
+/* Reads device descriptions (YAML), finds the file, and finds a device by name. All mistakes of a
+ * file are reported with line and column. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -118,8 +118,8 @@ static cdmpp_status add_name(reading *r, const cd_yaml *v) {
     }
     for (size_t i = 0; i < l->n_name; i++)
         if (!strcmp(l->name[i].bare, b)) {
-            if (l->name[i].device == l->n)
-                return CDMPP_OK; /* the same device in another spelling */
+            /* the same device in another spelling */
+            if (l->name[i].device == l->n) return CDMPP_OK;
             BAD(r, ESCHEMA, v, "", "'%s' is already a name of %s, line %u", v->text,
                 l->device[l->name[i].device].name, l->name[i].at->line);
             return CDMPP_OK;
@@ -157,8 +157,9 @@ static void check_peaks(reading *r, const cd_yaml *map, cd_device *d) {
                              : 0;
     const struct {
         const char *key;
-        double gflops,
-            most; /* times fp32: matrix units have up to 28 (B200), fp16 lanes 4 (A100), fp64 2 (MI210); a factor of APART beside */
+        /* times fp32: matrix units have up to 28 (B200), fp16 lanes 4 (A100), fp64 2 (MI210); a
+         * factor of APART beside */
+        double gflops, most;
     } other[] = {{"fp32_matrix_gflops", d->fp32_matrix_gflops, 100},
                  {"fp16_tflops", 1e3 * d->fp16_tflops, 4 * APART},
                  {"tensor_tflops", 1e3 * d->tensor_tflops, 100},
@@ -258,12 +259,11 @@ cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, 
     if (!st) st = read_list(&r, root);
     if (!st && diag->n > before) {
         st = first.code;
-        if (!st)
-            st = CD_FAIL(&first, ESCHEMA, "%zu mistakes",
-                         diag->n - before); /* the list was not empty before */
+        /* the list was not empty before */
+        if (!st) st = CD_FAIL(&first, ESCHEMA, "%zu mistakes", diag->n - before);
     }
     if (!st && (diag->text.oom || r.l->unusual.oom)) st = CD_FAIL(&first, ENOMEM, "list of errors");
-    if (st && err) *err = first;
+    if (st) cd_err_from(err, &first);
     if (st) cd_device_table_free(r.l);
     else *out = r.l;
     return st;
@@ -325,12 +325,49 @@ static size_t shared_beginning(const char *a, const char *b) {
     return n;
 }
 
-/* Exact match of letters and digits first; the nearest name is only for the message. Makers begin the names of a family alike, so a shared beginning counts. */
+/* How far a name is from what was typed, both bare; LONG_MAX: another word. Makers begin the names
+ * of a family alike, so a shared beginning counts. */
+static long far_of(const char *typed, const char *name) {
+    const size_t d = cd_did_you_mean_distance(typed, name);
+    if (d >= strlen(typed) / 3 + 2 || d >= strlen(name)) return LONG_MAX;
+    return (long)d - (long)shared_beginning(typed, name);
+}
+
+static bool is_among(const size_t *list, size_t n, size_t x) {
+    for (size_t k = 0; k < n; k++)
+        if (list[k] == x) return true;
+    return false;
+}
+
+enum { NEAR = 4, NEAR_TEXT = 256 };
+/* Of each of the devices whose names are spelt most alike, one name: "did you mean 'h100' or
+ * 'h200'?" */
+static const char *did_you_mean(const cd_device_table *l, const char *typed, char out[NEAR_TEXT]) {
+    size_t at[NEAR] = {0}, device[NEAR] = {0}, n = 0, used = 0;
+    long least = LONG_MAX;
+    for (size_t i = 0; i < l->n_name; i++) {
+        const long far = far_of(typed, l->name[i].bare);
+        if (far < least) least = far, n = 0;
+        if (far == LONG_MAX || far > least || n == NEAR || is_among(device, n, l->name[i].device))
+            continue;
+        at[n] = i;
+        device[n++] = l->name[i].device;
+    }
+    (void)snprintf(out, NEAR_TEXT,
+                   "%zu devices are described, cdmpp-replay --list-devices names them", l->n);
+    for (size_t k = 0; k < n && used < NEAR_TEXT; k++)
+        used += (size_t)snprintf(out + used, NEAR_TEXT - used, "%s'%.40s'%s",
+                                 !k          ? "did you mean "
+                                 : k + 1 < n ? ", "
+                                             : " or ",
+                                 l->name[at[k]].text, k + 1 < n ? "" : "?");
+    return out;
+}
+
+/* By letters and digits; the names that are spelt alike are only for the message. */
 cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, const cd_device **out,
                                   cdmpp_err *err) {
-    char b[MAX_NAME];
-    const char *near = "";
-    long least = LONG_MAX;
+    char b[MAX_NAME], near[NEAR_TEXT];
     bare(name, b);
     for (size_t i = 0; i < l->n_name; i++)
         if (!strcmp(b, l->name[i].bare)) {
@@ -338,15 +375,10 @@ cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, co
             return CDMPP_OK;
         }
     if (!err) return CDMPP_ESCHEMA;
-    for (size_t i = 0; i < l->n_name; i++) {
-        const long far = (long)cd_did_you_mean_distance(b, l->name[i].bare) -
-                         (long)shared_beginning(b, l->name[i].bare);
-        if (far < least) least = far, near = l->name[i].text;
-    }
     if (l->n == 1)
         return CD_FAIL(err, ESCHEMA, "no device '%.60s'; the only one that is described is '%s'",
                        name, l->device[0].name);
-    return CD_FAIL(err, ESCHEMA, "no device '%.60s'; the nearest of %zu is '%s'", name, l->n, near);
+    return CD_FAIL(err, ESCHEMA, "no device '%.60s'; %s", name, did_you_mean(l, b, near));
 }
 
 bool cd_device_table_same(const cd_device_table *l, const char *a, const char *b) {

@@ -1,7 +1,8 @@
 /* A file of the user's, and ours behind it: what both describe is as the user says it.
  *
- *   mine.yaml   h100 (other numbers), board        the user's own, first
- *   ours        h100, h200, b200 ...          ->   h100 and board of mine.yaml, then h200, b200 ... of ours
+ *   mine.yaml  h100 (other numbers), board      the user's own, first
+ *   ours       h100, h200, b200 ...         ->  h100 and board of mine.yaml, then h200, b200 ... of
+ *                                              ours
  *
  * A name of ours that the user's file does not use goes on to name the same device. */
 #include <stdint.h>
@@ -18,9 +19,10 @@ static const cd_device_handle *handle_of(const cd_device_table *l, const char *b
 size_t cd_device_table_of_arch(const cd_device_table *l, cd_str arch, const char **out,
                                size_t most) {
     size_t n = 0;
+    /* what this very chip has beside */
     if (arch.n > 3 && !memcmp(arch.p, "sm_", 3) &&
         (arch.p[arch.n - 1] == 'a' || arch.p[arch.n - 1] == 'f'))
-        arch.n--; /* what this very chip has beside */
+        arch.n--;
     for (size_t i = 0; i < cd_device_table_count(l); i++) {
         const cd_device *d = cd_device_table_at(l, i);
         if (!d->arch || !cd_str_is(arch, d->arch)) continue;
@@ -30,7 +32,8 @@ size_t cd_device_table_of_arch(const cd_device_table *l, cd_str arch, const char
     return n;
 }
 
-/* Which own device each of ours gives way to; SIZE_MAX: none. A name counts before aliases, as it stands first. */
+/* Which own device each of ours gives way to; SIZE_MAX: none. A name counts before aliases, as it
+ * stands first. */
 static void find_taken(const cd_device_table *own, const cd_device_table *ours, size_t *taken) {
     for (size_t i = 0; i < ours->n; i++) taken[i] = SIZE_MAX;
     for (size_t i = 0; i < ours->n_name; i++) {

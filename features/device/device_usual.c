@@ -1,4 +1,5 @@
-/* Numbers of a description that no chip has are most often in another unit. Nobody refuses them, as a new chip may have them; they are told. */
+/* Numbers of a description that no chip has are most often in another unit. Nobody refuses them, as
+ * a new chip may have them; they are told. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ bool cd_device_usual(cd_device_kind kind, const char *key, double out[2]) {
     return false; /* of the descriptor: a rate of a program of ours, whose unit nobody mistakes */
 }
 
-/* Of a number that is 1000 times too large or too small in its unit, the factor that makes it usual. */
+/* Of a number that is 1000 times too large or too small in its unit, the factor that makes it
+ * usual. */
 static const char *factor(double x, const double range[2]) {
     static const struct {
         double by;

@@ -10,8 +10,8 @@ static const struct {
 } kind_tab[] = {
     {"int", CD_T_INT}, {"uint", CD_T_UINT}, {"float", CD_T_FLOAT}, {"bfloat", CD_T_BFLOAT}};
 
-/* Types that are their whole name, as TVM and PyTorch have it. Reals of 8 and 4 bits, with TVM's codes of their kinds, are types of networks: no expression
- * computes with them. */
+/* Types that are their whole name, as TVM and PyTorch have it. Reals of 8 and 4 bits, with TVM's
+ * codes of their kinds, are types of networks: no expression computes with them. */
 static const struct {
     const char *name;
     cd_dtype type;

@@ -1,6 +1,6 @@
-/* The pool of expressions. Equal nodes are one node (hash-consing), so equality is a pointer comparison and results
- * can be memoised by id. A program's pool stands on the frozen pool of its task: bodies of operators are read by all
- * threads and copied by none. */
+/* The pool of expressions. Equal nodes are one node (hash-consing), so equality is a pointer
+ * comparison and results can be memoised by id. A program's pool stands on the frozen pool of its
+ * task: bodies of operators are read by all threads and copied by none. */
 #include "features/expr/expr.h"
 
 #include <string.h>
@@ -126,7 +126,8 @@ static inline const cd_expr *lookup(const cd_expr_pool *p, const cd_expr *e,
     return NULL;
 }
 
-/* Only the nodes of this epoch move: the others are left over from programs before the last reset. */
+/* Only the nodes of this epoch move: the others are left over from programs before the last
+ * reset. */
 static bool resize(cd_expr_pool *p, uint32_t cap) {
     cd_expr_pool_slot *slot = cd_mem_zalloc(cap, sizeof *slot);
     if (!slot) return false;

@@ -1,6 +1,6 @@
-/* The door of features/expr: scalar expressions of tensor programs, hash-consed. Definitions of tasks, indices, bounds and guards
- * are made of them; every later room builds, compares and rewrites them. Also here: their types, variables replaced, operations
- * counted.
+/* The door of features/expr: scalar expressions of tensor programs, hash-consed. Definitions of
+ * tasks, indices, bounds and guards are made of them; every later room builds, compares and
+ * rewrites them. Also here: their types, variables replaced, operations counted.
  *
  *   (i*8 + j) // 2      FDIV(ADD(MUL(i, 8), j), 2)
  *
@@ -13,9 +13,9 @@
  * the base may be shared by many threads, a pool belongs to one.
  * cd_expr_pool_reset drops the own nodes and keeps the memory for the next program.
  *
- * cd_expr_new_* builds a node as it is. cd_expr_* builds it through TVM's folding
- * operators (docs/internals/ansor.md, Simplifier): literals fold, x+0, x*1, x//1 ... vanish, operand
- * types are matched.
+ * cd_expr_new_* builds a node as it is. cd_expr_* builds it through TVM's folding operators
+ * (docs/internals/ansor.md, Simplifier): literals fold, x+0, x*1, x//1 ... vanish, operand types
+ * are matched.
  *
  * Out of memory is sticky: constructors never return NULL; when memory runs out
  * they set pool->oom and return a harmless literal, so a chain of calls needs
@@ -28,18 +28,13 @@
 
 #include "base/core/core.h"
 
-/* Scalar types as TVM has them: a kind and a number of bits in 16 bits. Vectors do not occur: loops are vectorized, not types.
- * No state, any thread. */
+/* Scalar types as TVM has them: a kind and a number of bits in 16 bits. Vectors do not occur: loops
+ * are vectorized, not types. No state, any thread. */
 
 /* Scalar type: kind in the high byte, bits in the low one. */
 typedef uint16_t cd_dtype;
-enum {
-    CD_T_INT = 0,
-    CD_T_UINT = 1,
-    CD_T_FLOAT = 2,
-    CD_T_HANDLE = 3,
-    CD_T_BFLOAT = 4
-}; /* TVM's type codes */
+/* TVM's type codes */
+enum { CD_T_INT = 0, CD_T_UINT = 1, CD_T_FLOAT = 2, CD_T_HANDLE = 3, CD_T_BFLOAT = 4 };
 #define CD_DTYPE(kind, bits) ((cd_dtype)((kind) << 8 | (bits)))
 #define CD_I32               CD_DTYPE(CD_T_INT, 32)
 #define CD_I64               CD_DTYPE(CD_T_INT, 64)
@@ -115,7 +110,8 @@ typedef struct cd_expr {
     } u;
     const struct cd_expr *a[]; /* (n) operands                                      */
 } cd_expr;
-#define CD_EXPR_PURE     1U /* CALL: TVM effect kind pure or annotation (math_func, not other_func) */
+/* CALL: TVM effect kind pure or annotation (math_func, not other_func) */
+#define CD_EXPR_PURE     1U
 #define CD_EXPR_HAS_LOAD 2U /* a LOAD somewhere below or here */
 #define CD_EXPR_HAS_VAR  4U /* a VAR somewhere below or here */
 
@@ -136,8 +132,8 @@ typedef struct cd_expr_pool {
     const struct cd_expr_pool *base; /* frozen; NULL for none */
     cd_arena arena;
     cd_expr_pool_slot *slot; /* (cap) open addressing */
-    cd_expr_pool_slot
-        *small; /* (CD_EXPR_POOL_SMALL) int32 literals from CD_EXPR_POOL_MIN on; NULL: not cached */
+    /* (CD_EXPR_POOL_SMALL) int32 literals from CD_EXPR_POOL_MIN on; NULL: not cached */
+    cd_expr_pool_slot *small;
     uint32_t cap, used, epoch;
     uint32_t n;     /* next id: base->n + own nodes */
     uint32_t n_var; /* next variable number, starts at base->n_var */
@@ -155,7 +151,8 @@ cdmpp_status cd_expr_pool_cache_ints(cd_expr_pool *p, cdmpp_err *err);
 void cd_expr_pool_freeze(cd_expr_pool *p);
 void cd_expr_pool_free(cd_expr_pool *p);
 
-/* Nodes as they are, without folding. Literals: an integer wrapped to its type, a real number, a text (copied). */
+/* Nodes as they are, without folding. Literals: an integer wrapped to its type, a real number, a
+ * text (copied). */
 const cd_expr *cd_expr_new_int(cd_expr_pool *p, cd_dtype t, int64_t v);
 const cd_expr *cd_expr_new_float(cd_expr_pool *p, cd_dtype t, double v);
 const cd_expr *cd_expr_new_str(cd_expr_pool *p, const char *s);
@@ -170,11 +167,13 @@ const cd_expr *cd_expr_new_not(cd_expr_pool *p, const cd_expr *a);
 const cd_expr *cd_expr_new_select(cd_expr_pool *p, const cd_expr *c, const cd_expr *t,
                                   const cd_expr *f);
 const cd_expr *cd_expr_new_cast(cd_expr_pool *p, cd_dtype t, const cd_expr *a);
-/* `name` without "tir."; purity comes from a table of TVM's operators; call_extern, tvm_thread_allreduce ... are not. */
+/* `name` without "tir."; purity comes from a table of TVM's operators; call_extern,
+ * tvm_thread_allreduce ... are not. */
 const cd_expr *cd_expr_new_call(cd_expr_pool *p, cd_dtype t, const char *name,
                                 const cd_expr *const *a, uint32_t n);
-/* Is it "dot4"(x, y)? Both are words of four numbers of 8 bits, of x without and of y with a sign; the value, int32, is the sum of the four products.
- * This intrinsic is ours; it counts as four products and three sums. */
+/* Is it "dot4"(x, y)? Both are words of four numbers of 8 bits, of x without and of y with a sign;
+ * the value, int32, is the sum of the four products. This intrinsic is ours; it counts as four
+ * products and three sums. */
 bool cd_expr_is_dot4(const cd_expr *e);
 const cd_expr *cd_expr_new_load(cd_expr_pool *p, cd_dtype t, uint32_t tensor,
                                 const cd_expr *const *a, uint32_t n);
@@ -247,8 +246,8 @@ enum {
     CD_CNT_SELECT,
     CD_CNT_COUNT
 };
-#define CD_OPCOUNT_MAX                                                                             \
-    10000000U /* nodes of one value; more is EUNSUPPORTED, not an hour of counting */
+/* nodes of one value; more is EUNSUPPORTED, not an hour of counting */
+#define CD_OPCOUNT_MAX 10000000U
 
 typedef struct cd_opcount {
     uint32_t n[CD_CNT_COUNT];
@@ -280,8 +279,8 @@ typedef struct cd_subst {
     void *load_ctx;
 } cd_subst;
 
-void cd_subst_init(cd_subst *s,
-                   cd_expr_pool *pool); /* results are made in `pool`, which is borrowed */
+/* results are made in `pool`, which is borrowed */
+void cd_subst_init(cd_subst *s, cd_expr_pool *pool);
 void cd_subst_free(cd_subst *s);
 void cd_subst_begin(cd_subst *s); /* a new substitution without replacements */
 /* `to` == the variable itself is fine (no change). */

@@ -32,8 +32,8 @@ static void put_float(cd_buf *out, const cd_expr *e) {
     else cd_buf_puts(out, cd_expr_dtype_format(e->type, t, sizeof t));
 }
 
-/* `repr` is the form of TVM's printed definitions, from which workload keys are hashed; the other one is for
- * people. */
+/* `repr` is the form of TVM's printed definitions, from which workload keys are hashed; the other
+ * one is for people. */
 static void print(cd_buf *out, const cd_expr *e, const cd_names *names, bool repr) {
     char t[16];
     switch ((cd_expr_op)e->op) {

@@ -1,5 +1,6 @@
-/* TVM's folding operators: what becomes of `a + b` the moment it is built. Schedules, bounds and the simplifier all
- * build through them, so the form of every index depends on them (docs/internals/ansor.md, Simplifier). */
+/* TVM's folding operators: what becomes of `a + b` the moment it is built. Schedules, bounds and
+ * the simplifier all build through them, so the form of every index depends on them
+ * (docs/internals/ansor.md, Simplifier). */
 #include <math.h>
 #include <stddef.h>
 
@@ -7,9 +8,8 @@
 
 static bool lit(const cd_expr *e) { return e->op == CD_INT || e->op == CD_FLOAT; }
 static double val(const cd_expr *e) { return e->op == CD_FLOAT ? e->u.f : (double)e->u.i; }
-static bool is(const cd_expr *e, double v) {
-    return lit(e) && val(e) == v;
-} /* exact: v is 0 or 1 */
+/* exact: v is 0 or 1 */
+static bool is(const cd_expr *e, double v) { return lit(e) && val(e) == v; }
 
 /* Two literals. A division by zero stays as it is; arithmetic wraps as C++ does in practice. */
 static const cd_expr *fold_int(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
@@ -118,8 +118,9 @@ static void match_types(cd_expr_pool *p, const cd_expr **a, const cd_expr **b) {
         if (fs) *b = cd_expr_cast(p, s, *b);
         else *a = cd_expr_cast(p, t, *a);
     } else if (cd_expr_dtype_bits(s) < cd_expr_dtype_bits(t) ||
+               /* signed meets unsigned */
                (cd_expr_dtype_bits(s) == cd_expr_dtype_bits(t) &&
-                cd_expr_dtype_kind(s) == CD_T_INT)) { /* signed meets unsigned */
+                cd_expr_dtype_kind(s) == CD_T_INT)) {
         *a = cd_expr_cast(p, t, *a);
     } else {
         *b = cd_expr_cast(p, s, *b);

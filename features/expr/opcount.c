@@ -1,5 +1,6 @@
-/* Counts the operations of a value, by kind and by float or integer: the first columns of a feature row. Index
- * expressions inside loads count too, as in TVM (docs/internals/ansor.md, Feature rows). */
+/* Counts the operations of a value, by kind and by float or integer: the first columns of a feature
+ * row. Index expressions inside loads count too, as in TVM (docs/internals/ansor.md, Feature
+ * rows). */
 #include "features/expr/expr.h"
 
 static int binary_slot(cd_expr_op op) {

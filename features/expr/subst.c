@@ -1,5 +1,5 @@
-/* Substitution of variables and redirection of loads. Memo and replacements are arrays by id and by variable number
- * with a stamp, so starting a new substitution clears nothing. */
+/* Substitution of variables and redirection of loads. Memo and replacements are arrays by id and by
+ * variable number with a stamp, so starting a new substitution clears nothing. */
 #include "features/expr/expr.h"
 
 #include <string.h>
@@ -45,7 +45,8 @@ void cd_subst_set(cd_subst *s, const cd_expr *var, const cd_expr *to) {
     s->n_set++;
 }
 
-/* Subtrees without variables (and, if loads are redirected, without loads) are returned as they are. */
+/* Subtrees without variables (and, if loads are redirected, without loads) are returned as they
+ * are. */
 static const cd_expr *apply(cd_subst *s, const cd_expr *e) {
     if (e->op == CD_VAR) {
         const uint32_t k = (uint32_t)e->u.i;

@@ -1,5 +1,5 @@
-/* Building, simplifying, serialising and printing a loop nest. Nodes are one array in pre-order: a subtree is a run,
- * and simplifying a node away only marks it dead. */
+/* Building, simplifying, serialising and printing a loop nest. Nodes are one array in pre-order: a
+ * subtree is a run, and simplifying a node away only marks it dead. */
 #include "features/nest/nest.h"
 
 #include <string.h>
@@ -83,8 +83,8 @@ static void loop(const simplifier *s, cd_ast_node *n) {
 
 static void walk(const simplifier *s, int32_t from, int32_t to);
 
-/* An `if` whose condition is decided disappears, with its body if the condition is false. The body is simplified
- * under the condition. */
+/* An `if` whose condition is decided disappears, with its body if the condition is false. The body
+ * is simplified under the condition. */
 static void branch(const simplifier *s, int32_t k) {
     const cd_expr *c = cd_simplify_expr(s->a, s->t->node[k].e);
     const int32_t end = s->t->node[k].end;

@@ -1,7 +1,8 @@
 /* The door of features/nest: other rooms include this header and no other of the room.
  *
- * The loop nest of a program: its nodes in pre-order, simplification, TVM's notation, the compact AST (ast.h), and unique names of
- * its variables for printing and code (unique_names.h). Schedules are lowered to it; features and code are made from it. */
+ * The loop nest of a program: its nodes in pre-order, simplification, TVM's notation, the compact
+ * AST (ast.h), and unique names of its variables for printing and code (unique_names.h). Schedules
+ * are lowered to it; features and code are made from it. */
 #ifndef CD_FEATURES_NEST_DOOR_H
 #define CD_FEATURES_NEST_DOOR_H
 #include "features/simplify/simplify.h"
@@ -88,8 +89,8 @@ void cd_ast_close(cd_ast *t, int32_t open);
 void cd_ast_clear(cd_ast *t); /* no nodes; keeps the memory */
 void cd_ast_free(cd_ast *t);
 
-/* TVM's Simplify pass (docs/internals/ansor.md, Simplifier): bind loop variables, simplify every expression,
- * drop decided branches. Errors: ENOMEM. */
+/* TVM's Simplify pass (docs/internals/ansor.md, Simplifier): bind loop variables, simplify every
+ * expression, drop decided branches. Errors: ENOMEM. */
 cdmpp_status cd_ast_simplify(cd_ast *t, cd_simplifier *simp, cd_expr_pool *pool, cdmpp_err *err);
 
 /* CDMPP's serialisation: numbers of internal nodes and leaves in pre-order

@@ -1,5 +1,5 @@
-/* Makes names unique as TVM's printer does: the second "i" is "i_1". Names are looked up linearly; a nest has a few
- * dozen. */
+/* Makes names unique as TVM's printer does: the second "i" is "i_1". Names are looked up linearly;
+ * a nest has a few dozen. */
 #include "features/nest/nest.h"
 
 #include <stdio.h>

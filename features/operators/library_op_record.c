@@ -1,5 +1,5 @@
-/* Reads tables of measured library operators (CSV, as NeuSight's). A bad line is one error with file and line;
- * reading goes on behind it. */
+/* Reads tables of measured library operators (CSV, as NeuSight's). A bad line is one error with
+ * file and line; reading goes on behind it. */
 #include "features/operators/operators.h"
 
 #include <math.h>
@@ -104,8 +104,8 @@ static cdmpp_status dim(const cd_op_row *r, column c, double low, double *out, c
     return cd_op_row_whole(r, (int)c, low, DIM_BITS, out, err);
 }
 
-/* A convolution is described as the matrix product that it amounts to, (batch * output pixels, cin * k * k) x (..,
- * cout). */
+/* A convolution is described as the matrix product that it amounts to, (batch * output pixels, cin
+ * * k * k) x (.., cout). */
 static cdmpp_status conv_dims(const cd_op_row *r, cd_library_op_record *o, cdmpp_err *err) {
     double batch, cout;
     CD_TRY(dim(r, B, 1, &batch, err));
@@ -180,7 +180,8 @@ static cdmpp_status measured(const cd_op_row *r, cd_library_op_record *o, cdmpp_
     return extent(r, BLOCK_X, &o->block_threads, err);
 }
 
-/* Position of the word in a table of names. An unknown one is refused with its nearest, else with all names. */
+/* Position of the word in a table of names. An unknown one is refused with its nearest, else with
+ * all names. */
 static cdmpp_status word(const char *what, const char *s, const char *const *table, size_t n,
                          size_t *out, cdmpp_err *err) {
     const char *near = NULL;

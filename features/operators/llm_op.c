@@ -1,4 +1,5 @@
-/* Kinds, parameters and number types of the operators of language models: the tables of llm_op_kinds.def. */
+/* Kinds, parameters and number types of the operators of language models: the tables of
+ * llm_op_kinds.def. */
 #include "features/operators/llm_op.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Reads tables of operators of language models (TSV, CSV), in our columns and in those of aiconfigurator. A bad line is one error
- * with file and line; reading goes on behind it. */
+/* Reads tables of operators of language models (TSV, CSV), in our columns and in those of
+ * aiconfigurator. A bad line is one error with file and line; reading goes on behind it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,9 +134,10 @@ static cdmpp_status size_of(const cd_op_row *r, cd_llm_op_param p, double *out, 
     return cd_op_row_whole(r, (int)p, low, SIZE_BITS, out, err);
 }
 
-/* What the tables of aiconfigurator mean (README of the tables): a decode of isl + step tokens has isl + step - 1 of them in the cache; messages
- * are counted in elements; the two products around a latent decode are (tokens, 128) by (128, 512) and (tokens, 512) by (512, 128) for each head;
- * the rows of scale_matrix are m of k. */
+/* What the tables of aiconfigurator mean (README of the tables): a decode of isl + step tokens has
+ * isl + step - 1 of them in the cache; messages are counted in elements; the two products around a
+ * latent decode are (tokens, 128) by (128, 512) and (tokens, 512) by (512, 128) for each head; the
+ * rows of scale_matrix are m of k. */
 static cdmpp_status renamed(const cd_op_row *r, const char *op, cd_llm_op_record *o,
                             bool done[CD_LLM_OP_MAX_SIZE], cdmpp_err *err) {
     const bool before = !strcasecmp(op, "mla_gen_pre");
@@ -179,12 +180,12 @@ static cdmpp_status sensible(const cd_llm_op_record *r, cdmpp_err *err) {
         return cd_err_key(
             err, CD_FAIL(err, ERANGE, "expected at most %g, the query heads, found %g", heads, kv),
             "num_key_value_heads");
-    if (cd_llm_op_get(r, CD_LLM_OP_P_TOPK) > experts && experts > 0)
+    if (cd_llm_op_get(r, CD_LLM_OP_P_TOPK) > experts)
         return cd_err_key(err,
                           CD_FAIL(err, ERANGE, "expected at most %g, the experts, found %g",
                                   experts, cd_llm_op_get(r, CD_LLM_OP_P_TOPK)),
                           "topk");
-    if (cd_llm_op_get(r, CD_LLM_OP_P_EP) > experts && experts > 0)
+    if (cd_llm_op_get(r, CD_LLM_OP_P_EP) > experts)
         return cd_err_key(err,
                           CD_FAIL(err, ERANGE, "expected at most %g, the experts, found %g",
                                   experts, cd_llm_op_get(r, CD_LLM_OP_P_EP)),

@@ -1,4 +1,5 @@
-/* Reads tables of operators from HDF5: each column a data set of the root group, read in blocks of rows. */
+/* Reads tables of operators from HDF5: each column a data set of the root group, read in blocks of
+ * rows. */
 #include <hdf5.h>
 #include <math.h>
 #include <string.h>
@@ -105,7 +106,8 @@ static cdmpp_status add_columns(cd_op_h5 *h, const cd_op_columns *columns, bool 
     return CDMPP_OK;
 }
 
-/* HDF5 prints errors unless told otherwise, for each thread; its clean-up at exit is not needed (dataset/file/h5.c). */
+/* HDF5 prints errors unless told otherwise, for each thread; its clean-up at exit is not needed
+ * (dataset/file/h5.c). */
 cdmpp_status cd_op_h5_open(const char *path, const cd_op_columns *columns, bool *has,
                            cd_op_h5 **out, cdmpp_err *err) {
     cd_op_h5 *h = cd_mem_zalloc(1, sizeof *h);

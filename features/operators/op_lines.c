@@ -6,9 +6,8 @@
 
 #include "features/operators/operators_internal.h"
 
-enum {
-    LEAST_ODD = 4
-}; /* letters of a name that can be misspelt: of shorter ones all are near each other */
+/* letters of a name that can be misspelt: of shorter ones all are near each other */
+enum { LEAST_ODD = 4 };
 
 static char *trim(char *s) {
     while (isspace((unsigned char)*s)) s++;
@@ -43,8 +42,9 @@ static cdmpp_status split(const cd_op_lines *l, char *line, size_t len, char *ou
     return CDMPP_OK;
 }
 
-/* A column of another name is nobody's; one whose name is very near a name that the table does not have is most likely misspelt. Tables of other programs have many names
- * that are alike (num_sites, num_heads): no more than three letters may differ. */
+/* A column of another name is nobody's; one whose name is very near a name that the table does not
+ * have is most likely misspelt. Tables of other programs have many names that are alike (num_sites,
+ * num_heads): no more than three letters may differ. */
 static void find_odd(cd_op_lines *l, const cd_op_columns *c, char *const *name) {
     const char *all[CD_OP_MAX_FIELD];
     size_t n = 0;
@@ -55,8 +55,8 @@ static void find_odd(cd_op_lines *l, const cd_op_columns *c, char *const *name) 
         const char *near = l->of[i] < c->n_column || letters < LEAST_ODD
                                ? NULL
                                : cd_did_you_mean_nearest(name[i], all, n);
-        if (!near || tolower((unsigned char)*near) != tolower((unsigned char)*name[i]))
-            continue; /* notes, bytes: the first letter is seldom mistaken */
+        /* notes, bytes: the first letter is seldom mistaken */
+        if (!near || tolower((unsigned char)*near) != tolower((unsigned char)*name[i])) continue;
         if (cd_did_you_mean_distance(name[i], near) >
             1u + (letters > LEAST_ODD) + (letters > 2 * LEAST_ODD))
             continue;
@@ -128,8 +128,8 @@ cdmpp_status cd_op_lines_next(cd_op_lines *l, bool *more, cdmpp_err *err) {
     *more = st == CDMPP_ERANGE || (!st && line); /* a line too long is a bad line like others */
     if (st || !line) return st;
     CD_TRY(split(l, line, len, f, &n, err));
-    for (size_t i = 0; i < n && i < l->n_field;
-         i++) /* of two columns of one meaning the one that says something counts */
+    /* of two columns of one meaning the one that says something counts */
+    for (size_t i = 0; i < n && i < l->n_field; i++)
         if (l->of[i] < c->n_column && (f[i][0] || !cd_op_row_given(&l->row, l->of[i])))
             l->row.value[l->of[i]].text = f[i];
     return n == l->n_field ? CDMPP_OK
@@ -165,8 +165,8 @@ long cd_op_reader_line(const cd_op_reader *r) { return number(&r->in); }
 bool cd_op_reader_odd(const cd_op_reader *r, size_t i, cdmpp_err *why) {
     if (i >= r->in.n_odd) return false;
     *why = (cdmpp_err){0};
-    const char *near =
-        r->in.odd[i].near; /* a column of times in a further unit is renamed too easily */
+    /* a column of times in a further unit is renamed too easily */
+    const char *near = r->in.odd[i].near;
     const char *unit =
         !strcmp(near, "latency_s") || !strcmp(near, "latency_ms")
             ? " Times are read from 'latency_s' (seconds) or 'latency_ms' (milliseconds)"

@@ -1,6 +1,8 @@
-/* The door of features/operators: measured operators of libraries (PyTorch, cuBLAS), and the CSV tables that hold them.
+/* The door of features/operators: measured operators of libraries (PyTorch, cuBLAS), and the CSV
+ * tables that hold them.
  *
- *   OPName,Latency,Device,...,B,M,N,K           ->  {linear, fp32, b 1 m 512 n 768 k 3072, 0.31 ms}, "Tesla T4"
+ *   OPName,Latency,Device,...,B,M,N,K           ->  {linear, fp32, b 1 m 512 n 768 k 3072, 0.31
+ *                                                  ms}, "Tesla T4"
  *   OPName,Latency,Device,...,B,H               ->  {softmax, fp32, m 8192 n 1024}
  *   conv: B,Input_Channel,Output_Channel,Kernel_Size,Input_Size,Stride,Padding
  *
@@ -10,7 +12,8 @@
  *   (2) fields may be in quotes, "" inside is a quote; lines end in LF or CRLF;
  *   (3) a column that an operator does not need may be missing or empty; without
  *       a latency the row asks for a prediction, latency_s 0;
- *   (4) Grid x, y, z, Block x, y, z (the launch of the main kernel) and launch_ms may be there; what is not given is 0;
+ *   (4) Grid x, y, z, Block x, y, z (the launch of the main kernel) and launch_ms may be there;
+ *       what is not given is 0;
  *   (5) a bad line is an error with file and line; reading goes on behind it.
  * A matrix product is (m, k) x (k, n), b times; the others have m rows of n.
  * A reader belongs to one thread. */
@@ -50,8 +53,8 @@ typedef struct cd_library_op_record {
     cd_library_op_kind kind;
     cd_library_op_dtype dtype;
     double b, m, n, k; /* whole numbers; k 1 for operators without a reduction of their own */
-    double cin, ksize, stride, pad,
-        size;         /* conv only, else 0: m n k are those of its matrix product */
+    /* conv only, else 0: m n k are those of its matrix product */
+    double cin, ksize, stride, pad, size;
     double latency_s; /* 0: not measured */
     double launch_s;  /* of the latency, what does not depend on the device; 0: not known */
     double blocks, block_threads; /* of the grid of its main kernel, of a block; 0: not known */

@@ -1,5 +1,6 @@
-/* TVM's GPU verification without its passes: threads, memory and vectors are counted on the nest as it is. TVM
- * flattens, vectorizes and allocates first; the outcome was the same for all of 395 random programs. */
+/* TVM's GPU verification without its passes: threads, memory and vectors are counted on the nest as
+ * it is. TVM flattens, vectorizes and allocates first; the outcome was the same for all of 395
+ * random programs. */
 #include "features/program/program_internal.h"
 
 #include <string.h>
@@ -66,8 +67,8 @@ static unsigned vector_element(const cd_expr *e, const cd_expr *var) {
     return most;
 }
 
-/* A store whose operands do not change with the vectorized loop stays a scalar; so does one that calls a scalar
- * function. */
+/* A store whose operands do not change with the vectorized loop stays a scalar; so does one that
+ * calls a scalar function. */
 static cdmpp_status vector_store(const checker *c, const cd_ast_node *n, const cd_ast_node *loop) {
     bool used = cd_expr_uses(n->e, loop->var);
     for (uint32_t d = 0; d < n->n; d++) {

@@ -1,6 +1,6 @@
-/* The whole way of a record: steps applied to the task's schedule, bounds, loop nest, simplification, limits of a
- * GPU, rows. One function a stage of it, all of them in other rooms; docs/internals/record-to-seconds.md follows a
- * record through them. */
+/* The whole way of a record: steps applied to the task's schedule, bounds, loop nest,
+ * simplification, limits of a GPU, rows. One function a stage of it, all of them in other rooms;
+ * docs/internals/record-to-seconds.md follows a record through them. */
 #include "features/program/program.h"
 
 #include <string.h>
@@ -54,8 +54,9 @@ static cdmpp_status verdict(const cd_program *p, cdmpp_status st, cdmpp_err *err
                    CD_EXPR_MAX_SIZE, CD_EXPR_MAX_DEPTH);
 }
 
-/* The refusal of cd_gpu_limits_check that is most frequent, found from the bounds alone: it saves half of the work on such a program. Only regions
- * whose extents are all known count, so the sum is never more than what the check finds. */
+/* The refusal of cd_gpu_limits_check that is most frequent, found from the bounds alone: it saves
+ * half of the work on such a program. Only regions whose extents are all known count, so the sum is
+ * never more than what the check finds. */
 static cdmpp_status check_shared(cd_schedule *s, int64_t most, cdmpp_err *err) {
     int64_t *bytes = cd_arena_zalloc(&s->arena, (size_t)s->n_stage + 1, sizeof *bytes);
     if (!bytes) return CD_FAIL(err, ENOMEM, "shared memory of stages");

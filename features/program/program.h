@@ -1,5 +1,6 @@
-/* The door of features/program: one record in; loop nest, rows and tree out. Data sets, predictors and code generators come from a
- * record to a program only through it. Further header of the room: program_nest.h (the nest with its tensors, for code).
+/* The door of features/program: one record in; loop nest, rows and tree out. Data sets, predictors
+ * and code generators come from a record to a program only through it. Further header of the room:
+ * program_nest.h (the nest with its tensors, for code).
  *
  *   record + task -> schedule -> bounds -> loop nest (ast) -> rows
  *
@@ -23,8 +24,8 @@ cdmpp_status cd_program_lower(cd_program *p, const cd_task *task, const cd_recor
  * where features see the number one. */
 cdmpp_status cd_program_lower_code(cd_program *p, const cd_task *task, const cd_record *r,
                                    cdmpp_err *err);
-/* As cd_program_lower, but loops of extent 1 stay (TVM: tir.debug_keep_trivial_loop), so that the programs of one
- * sketch have the same loops, one for one. */
+/* As cd_program_lower, but loops of extent 1 stay (TVM: tir.debug_keep_trivial_loop), so that the
+ * programs of one sketch have the same loops, one for one. */
 cdmpp_status cd_program_lower_loops(cd_program *p, const cd_task *task, const cd_record *r,
                                     cdmpp_err *err);
 /* Replay the record's steps on its task and extract. Errors: EINVALID (steps
@@ -33,10 +34,12 @@ cdmpp_status cd_program_lower_loops(cd_program *p, const cd_task *task, const cd
 cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_record *r, cd_rows *out,
                               cdmpp_err *err);
 
-/* Of the last build: how many of its SP steps note another extent than that of the axis they split: a schedule found for another shape, or not of this task. */
+/* Of the last build: how many of its SP steps note another extent than that of the axis they split:
+ * a schedule found for another shape, or not of this task. */
 uint32_t cd_program_foreign_extents(const cd_program *p);
-/* Which definition of the key a record is of: *task and its twins are replayed. It is the only one that fits; the first of several that give equal rows
- * and leaves; else the one whose axes have the extents that the steps note. Errors: ENOTASK (several fit and give different rows), ENOMEM. Where
+/* Which definition of the key a record is of: *task and its twins are replayed. It is the only one
+ * that fits; the first of several that give equal rows and leaves; else the one whose axes have the
+ * extents that the steps note. Errors: ENOTASK (several fit and give different rows), ENOMEM. Where
  * none fits *task stays, and its build says why. */
 cdmpp_status cd_program_choose(cd_program *p, const cd_record *r, const cd_task **task,
                                cdmpp_err *err);
@@ -73,7 +76,8 @@ typedef struct cd_nest_tensor {
     bool written;                 /* made by the program; false: an input */
     bool layout_free;             /* TVM may store this parameter in another order (weights) */
     const cd_te_reducer *reducer; /* how its elements are reduced; NULL: they are not */
-    uint32_t output; /* which of its operator's outputs, and of the reducer's components */
+    /* which of its operator's outputs, and of the reducer's components */
+    uint32_t output;
 } cd_nest_tensor;
 
 typedef struct cd_nest {
@@ -82,11 +86,12 @@ typedef struct cd_nest {
     const cd_nest_tensor *tensor; /* (n_tensor) */
     const uint32_t *arg;          /* (n_arg) tensor of each parameter, in the task's order */
     cd_names names;               /* of variables and tensors, not unique; text in a ring of few */
-    bool pack; /* the record was measured with layout-free parameters in the order of its loops
-                                   (layout rewrite option 2): a CPU program may do so too. The user's to change */
-    uint32_t
-        vector_bytes; /* longest vector register that code is for: 16, 32, 64. From the target's -mcpu,
-                                   else 32. The user's to change */
+    /* the record was measured with layout-free parameters in the order of its loops (layout rewrite
+     * option 2): a CPU program may do so too. The user's to change */
+    bool pack;
+    /* longest vector register that code is for: 16, 32, 64. From the target's -mcpu, else 32. The
+     * user's to change */
+    uint32_t vector_bytes;
 } cd_nest;
 
 /* The nest of the last cd_program_lower, _lower_code or _build. Errors: ENOMEM. */

@@ -1,5 +1,5 @@
-/* Two graphs may stand behind one workload key, because the key's hash does not see how wide a padding is. A record names the key only; what its
- * steps say decides, or nothing does. */
+/* Two graphs may stand behind one workload key, because the key's hash does not see how wide a
+ * padding is. A record names the key only; what its steps say decides, or nothing does. */
 #include "features/program/program.h"
 
 typedef struct {

@@ -1,6 +1,6 @@
-/* What a store reads and writes, measured as TVM measures it, also where that is odd: the coefficient of a variable
- * by a scan with flags, contiguous bytes by a region left over from another buffer (docs/internals/ansor.md, Feature
- * rows). */
+/* What a store reads and writes, measured as TVM measures it, also where that is odd: the
+ * coefficient of a variable by a scan with flags, contiguous bytes by a region left over from
+ * another buffer (docs/internals/ansor.md, Feature rows). */
 #include "features/rows/rows_internal.h"
 
 #include <math.h>
@@ -54,7 +54,8 @@ static void enter_vector(cd_access *a, uint32_t v) {
     a->slot[i] = v + 1;
 }
 
-/* Slots for four times as many vectors as there are, so that they are made again only when there are twice as many. */
+/* Slots for four times as many vectors as there are, so that they are made again only when there
+ * are twice as many. */
 static void make_slots(cd_store_ctx *c, cd_access *a) {
     uint32_t n = 4 * FEW_VECTORS;
     while (n < 4 * a->n_vec) n *= 2;
@@ -142,8 +143,9 @@ static void update_region(cd_store_ctx *c, cd_access *a, int64_t loop) {
 
 static bool fixed(const cd_loop *l) { return cd_expr_is_int(l->extent_e); }
 
-/* Opens loop i to its whole range. The extent of an adaptive pool's reduction depends on the element, so the loops inside
- * i are opened again: how far they run with i open. The largest extent of loop i; TVM takes 1 where it knows none. */
+/* Opens loop i to its whole range. The extent of an adaptive pool's reduction depends on the
+ * element, so the loops inside i are opened again: how far they run with i open. The largest extent
+ * of loop i; TVM takes 1 where it knows none. */
 static int64_t open_loop(cd_store_ctx *c, uint32_t i, bool all_fixed) {
     int64_t largest = c->loop[i].extent;
     cd_simplify_set_bound(c->ana, c->loop[i].var, 0, largest - 1);
@@ -156,7 +158,8 @@ static int64_t open_loop(cd_store_ctx *c, uint32_t i, bool all_fixed) {
     return largest;
 }
 
-/* All loops stand at their first iteration at first; each, from the innermost on, is opened to its whole range. */
+/* All loops stand at their first iteration at first; each, from the innermost on, is opened to its
+ * whole range. */
 void cd_access_regions(cd_store_ctx *c, double ops) {
     c->mem_log = cd_arena_zalloc(c->arena, 2 * c->n_loop + 1, sizeof *c->mem_log);
     if (!c->mem_log || c->oom) {
@@ -284,8 +287,8 @@ static bool index_uses(const cd_access *a, uint32_t depth, const cd_expr *var) {
     return false;
 }
 
-/* From the innermost loop outward: the first loop that does not move the access, or under which another store touched
- * the buffer. */
+/* From the innermost loop outward: the first loop that does not move the access, or under which
+ * another store touched the buffer. */
 static void measure_reuse(const cd_store_ctx *c, cd_access *a) {
     float iter = 1.0F, bytes = -1.0F;
     a->reuse = CD_REUSE_NONE;

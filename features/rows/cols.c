@@ -1,5 +1,5 @@
-/* The table of columns as C, as a digest, as the manual and as JSON; all of them from leaf_cols.def. Models and data
- * sets store the digest, so one with other columns is refused. */
+/* The table of columns as C, as a digest, as the manual and as JSON; all of them from
+ * leaf_cols.def. Models and data sets store the digest, so one with other columns is refused. */
 #include "features/rows/rows.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* Puts the numbers of a store into the 164 columns: scaling, the five buffers with most cache lines, and the curve of
- * arithmetic intensity. */
+/* Puts the numbers of a store into the 164 columns: scaling, the five buffers with most cache
+ * lines, and the curve of arithmetic intensity. */
 #include "features/rows/rows_internal.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* One walk over a nest: every store becomes a leaf, its numbers are merged into the row of its buffer, and realize
- * nodes add the allocation. Sums and products are float and in TVM's order, so the last bit agrees
- * (docs/internals/ansor.md, Feature rows). */
+/* One walk over a nest: every store becomes a leaf, its numbers are merged into the row of its
+ * buffer, and realize nodes add the allocation. Sums and products are float and in TVM's order, so
+ * the last bit agrees (docs/internals/ansor.md, Feature rows). */
 
 #include <string.h>
 
@@ -37,8 +37,8 @@ typedef struct {
     uint32_t n_loop, cap_loop;
     float prod;
     int64_t length[CD_AST_TAG_COUNT];
-    int32_t *
-        free_id; /* identities of closed thread scopes, last one on top: ansor.md, Identity of thread loops */
+    /* identities of closed thread scopes, last one on top: ansor.md, Identity of thread loops */
+    int32_t *free_id;
     uint32_t n_free;
     bool gpu;
     int16_t unroll;
@@ -67,7 +67,8 @@ void cd_leaf_ws_free(cd_leaf_ws *w) {
 
 /* ---- loops ---- */
 
-/* A table of touched regions per loop. Tables are kept between programs, so a new loop only resets a count. */
+/* A table of touched regions per loop. Tables are kept between programs, so a new loop only resets
+ * a count. */
 static int32_t new_identity(walker *w) {
     cd_leaf_ws *ws = w->ws;
     if (ws->n_identity == ws->cap_identity) {

@@ -1,5 +1,5 @@
-/* Masks of loops, memoised by expression. An index that does not depend on a loop is found by one bit, which saves most of the
- * work of access.c. */
+/* Masks of loops, memoised by expression. An index that does not depend on a loop is found by one
+ * bit, which saves most of the work of access.c. */
 #include "features/rows/rows_internal.h"
 
 #include <string.h>

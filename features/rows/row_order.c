@@ -1,12 +1,14 @@
-/* One order for the rows of a program and for the buffers of a row. TVM keeps both in tables by address, so the same
- * program has other rows from run to run. What it leaves to chance is put in order here, or taken away where the rows do
- * not hold it (docs/internals/ansor.md, Order of rows). */
+/* One order for the rows of a program and for the buffers of a row. TVM keeps both in tables by
+ * address, so the same program has other rows from run to run. What it leaves to chance is put in
+ * order here, or taken away where the rows do not hold it (docs/internals/ansor.md, Order of
+ * rows). */
 #include <math.h>
 #include <string.h>
 
 #include "features/rows/rows.h"
 
-/* Columns of a block, and the steps of a reuse distance in its logarithm: about 1 % of the bytes. */
+/* Columns of a block, and the steps of a reuse distance in its logarithm: about 1 % of the
+ * bytes. */
 enum {
     BYTES = CD_COL_B0_BYTES - CD_COL_B0_READ,
     LINES = CD_COL_B0_LINES - CD_COL_B0_READ,
@@ -32,8 +34,9 @@ static int compare_blocks(const float *a, const float *b) {
     return compare(a, b, CD_BLOCK);
 }
 
-/* A store may touch more buffers than there are blocks. Which of those with the key of the last block are shown is chance, so
- * only their keys are kept: how many there are is the same whichever were taken. */
+/* A store may touch more buffers than there are blocks. Which of those with the key of the last
+ * block are shown is chance, so only their keys are kept: how many there are is the same whichever
+ * were taken. */
 static void blur_last(float *block) {
     const float *last = block + (CD_MAX_BUFFERS - 1) * CD_BLOCK;
     const float key[] = {last[BYTES], last[LINES]};
@@ -48,8 +51,8 @@ static void blur_last(float *block) {
 
 void cd_rows_order_blocks(float *row) {
     float *block = row + CD_COL_B0_READ, moved[CD_BLOCK];
-    for (int b = 0; b < CD_MAX_BUFFERS;
-         b++) { /* TVM adds the distance up as floats, in the order of its table */
+    /* TVM adds the distance up as floats, in the order of its table */
+    for (int b = 0; b < CD_MAX_BUFFERS; b++) {
         float *x = &block[b * CD_BLOCK + REUSE_BYTES];
         *x = rintf(*x * STEPS) / STEPS;
     }

@@ -1,7 +1,8 @@
 /* The door of features/rows: other rooms include this header and no other of the room.
  *
- * From a loop nest to numbers: one row of 164 columns per buffer, as TVM's auto_scheduler has them, and one per store, the leaves of the
- * compact AST (leaf.h). The table of columns with names, units and meanings (cols.h). */
+ * From a loop nest to numbers: one row of 164 columns per buffer, as TVM's auto_scheduler has them,
+ * and one per store, the leaves of the compact AST (leaf.h). The table of columns with names, units
+ * and meanings (cols.h). */
 #ifndef CD_FEATURES_ROWS_DOOR_H
 #define CD_FEATURES_ROWS_DOOR_H
 #include <stddef.h>
@@ -21,7 +22,8 @@ enum {
 };
 #define CD_COL_BUFFER_STRIDE (CD_COL_B1_READ - CD_COL_B0_READ)
 #define CD_N_COL             164
-#define CD_COLS_VERSION      1 /* of the meaning: raise it when a value changes under the same name */
+/* of the meaning: raise it when a value changes under the same name */
+#define CD_COLS_VERSION 1
 
 typedef struct cd_col {
     const char *name, *unit, *group, *meaning;
@@ -36,7 +38,8 @@ void cd_cols_print(struct cd_buf *out);
 /* {"digest":"..","columns":[{"name":..,"unit":..,"group":..,"meaning":..},...]} */
 void cd_cols_json(struct cd_buf *out);
 
-/* Features of a simplified loop nest (docs/internals/ansor.md, Feature rows), and the leaves of the compact AST from the same walk.
+/* Features of a simplified loop nest (docs/internals/ansor.md, Feature rows), and the leaves of the
+ * compact AST from the same walk.
  *
  *   walk in program order, keeping the stack of loops around
  *     STORE    -> accesses (access.c) -> the store's numbers -> its buffer's set
@@ -48,8 +51,8 @@ void cd_cols_json(struct cd_buf *out);
 
 #define CD_MAX_BUFFERS 5  /* blocks of a row */
 #define CD_BLOCK       18 /* columns of a block */
-#define CD_MAX_LOOP                                                                                \
-    256 /* loops around a store; with more of them the product of extents leaves float */
+/* loops around a store; with more of them the product of extents leaves float */
+#define CD_MAX_LOOP 256
 
 /* Shape and element of a tensor; asked once per tensor. */
 typedef struct cd_tensor_info {
@@ -66,14 +69,15 @@ typedef struct cd_tensors {
 /* The features of one program. */
 typedef struct cd_rows {
     uint32_t n_row;
-    const float *row; /* (n_row, CD_N_COL) row-major: one per written buffer, TVM's order */
+    /* (n_row, CD_N_COL) row-major: one per written buffer, TVM's order */
+    const float *row;
     /* The compact AST (docs/reference/ast.md). Leaves = buffer stores in pre-order. */
     uint32_t n_leaf;
-    const float
-        *leaf; /* (n_leaf, CD_N_COL): features of each store, allocation columns filled in */
+    /* (n_leaf, CD_N_COL): features of each store, allocation columns filled in */
+    const float *leaf;
     const int32_t *leaf_node; /* (n_leaf) pre-order number of the leaf, root = 0 */
-    const int32_t *
-        leaf_pos; /* (n_leaf) index of the leaf in `tree`, what CDMPP's positional encoding counts */
+    /* (n_leaf) index of the leaf in `tree`, what CDMPP's positional encoding counts */
+    const int32_t *leaf_pos;
     const int32_t *leaf_row; /* (n_leaf) row of the same buffer */
     uint32_t n_tree;
     const int32_t *tree; /* (n_tree) pre-order ids, -1 after the last child of every node */
@@ -96,14 +100,19 @@ cdmpp_status cd_leaf_extract(cd_leaf_ws *w, cd_arena *a, const cd_ast *t, cd_exp
 
 /* row_order -- rows as models read them.
  *
- *   TVM's, ours, any order ──> buffers of a row by (lines, bytes, the rest), rows of a program by (trips, the rest), all falling
+ *   TVM's, ours, any order ─> buffers of a row by (lines, bytes, the rest), rows of a program by
+ *                             (trips, the rest), all falling
  *
- * TVM orders rows, and buffers of equal lines and bytes, by addresses. Data sets (dataset/file) and scorers (predictor/score) put
- * them in this order; the extractor does not, its rows are compared with TVM's.
- *   (1) equal bits for the same program whatever order its rows and buffers came in; doing it twice changes nothing;
- *   (2) buffers with the lines and bytes of a row's last block keep these two alone: TVM may have left one like them out by chance;
- *   (3) reuse_dis_bytes is rounded to a multiple of 1/64 (it is a logarithm): TVM's sum of floats depends on the order. Sums that straddle a step
- *       still differ, about one in 10^5 of those that differ at all.
+ * TVM orders rows, and buffers of equal lines and bytes, by addresses. Data sets (dataset/file) and
+ * scorers (predictor/score) put them in this order; the extractor does not, its rows are compared
+ * with TVM's.
+ *   (1) equal bits for the same program whatever order its rows and buffers came in; doing it twice
+ *       changes nothing;
+ *   (2) buffers with the lines and bytes of a row's last block keep these two alone: TVM may have
+ *       left one like them out by chance;
+ *   (3) reuse_dis_bytes is rounded to a multiple of 1/64 (it is a logarithm): TVM's sum of floats
+ *       depends on the order. Sums that straddle a step still differ, about one in 10^5 of those
+ *       that differ at all.
  * The leaves of a program stay in its order, their buffers are ordered. No heap, no state. */
 
 /* The blocks of one row or leaf (CD_N_COL). */

@@ -43,8 +43,8 @@ enum { CD_REUSE_LOOP, CD_REUSE_SERIAL, CD_REUSE_NONE };
 
 typedef struct cd_loop {
     const cd_expr *var;
-    const cd_expr *
-        extent_e; /* as the nest has it; no literal where a reduction's extent depends on the element */
+    /* as the nest has it; no literal where a reduction's extent depends on the element */
+    const cd_expr *extent_e;
     int64_t extent;   /* the literal, or the largest value over all elements */
     int32_t identity; /* number of its touch table */
     uint8_t kind;     /* cd_loop_kind */
@@ -111,8 +111,9 @@ typedef struct cd_store_ctx {
     cd_touch_list *touch; /* by identity */
     bool oom;
     /* the store */
-    uint32_t *acc_of; /* (tensors) k with acc[k].tensor == tensor and k < n_acc; else anything */
-    cd_access *acc;   /* (n_acc) */
+    /* (tensors) k with acc[k].tensor == tensor and k < n_acc; else anything */
+    uint32_t *acc_of;
+    cd_access *acc; /* (n_acc) */
     uint32_t n_acc, cap_acc;
     float *mem_log, *ops_log; /* (n_loop) innermost first: log2 of bytes and of operations */
 } cd_store_ctx;

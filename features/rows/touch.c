@@ -1,4 +1,5 @@
-/* What the stores under one loop touch, by buffer, so that a store of hundreds of buffers costs no more than it has. */
+/* What the stores under one loop touch, by buffer, so that a store of hundreds of buffers costs no
+ * more than it has. */
 #include "features/rows/rows_internal.h"
 
 enum { FEW = 16 }; /* buffers that are looked for one by one: nearly all programs have no more */

@@ -1,6 +1,6 @@
-/* Bound inference: which part of its tensor each stage must compute, from the last stage to the first. The readers'
- * loops become sets, the sets pass up to their axes, through their index expressions, and down to the loops of the
- * stage (docs/internals/ansor.md, Bounds). */
+/* Bound inference: which part of its tensor each stage must compute, from the last stage to the
+ * first. The readers' loops become sets, the sets pass up to their axes, through their index
+ * expressions, and down to the loops of the stage (docs/internals/ansor.md, Bounds). */
 #include "features/schedule/readers.h"
 
 #define BIN(op, a, b) cd_expr_bin(&s->pool, CD_##op, (a), (b))
@@ -33,7 +33,8 @@ static bool need_relax(const inferrer *f, const cd_schedule_iv *iv, bool found) 
     return f->rank <= cd_ast_tag_rank((cd_ast_tag)t->tag);
 }
 
-/* From the innermost loop outward; the loop that the stage is attached at, and all outside it, are fixed. */
+/* From the innermost loop outward; the loop that the stage is attached at, and all outside it, are
+ * fixed. */
 static cdmpp_status leaf_sets(inferrer *f, const cd_schedule_stage *reader, bool *found) {
     cd_schedule *s = f->s;
     for (uint32_t i = reader->leaf.n; i-- > 0;) {

@@ -1,6 +1,6 @@
-/* Which iterators may leave their range, and the guards against it. Proofs are the expensive part, so cheap tests
- * come first: equal literals, and stages where no split runs over at all (docs/internals/ansor.md, Bounds,
- * Guards). */
+/* Which iterators may leave their range, and the guards against it. Proofs are the expensive part,
+ * so cheap tests come first: equal literals, and stages where no split runs over at all
+ * (docs/internals/ansor.md, Bounds, Guards). */
 #include "features/schedule/schedule.h"
 
 #define BIN(op, a, b) cd_expr_bin(&s->pool, CD_##op, (a), (b))
@@ -26,8 +26,9 @@ static bool provably_equal(cd_schedule *s, cd_analyzer *a, const cd_expr *x, con
 
 static bool product_is(cd_schedule *s, cd_analyzer *a, const cd_expr *whole, const cd_expr *x,
                        const cd_expr *y) {
+    /* 32 bits each */
     if (cd_expr_is_int(whole) && cd_expr_is_int(x) && cd_expr_is_int(y))
-        return whole->u.i == x->u.i * y->u.i; /* 32 bits each */
+        return whole->u.i == x->u.i * y->u.i;
     return provably_equal(s, a, whole, BIN(MUL, x, y));
 }
 

@@ -1,5 +1,6 @@
-/* The steps that insert stages: cache read, cache write, rfactor. A tensor keeps its number and the new stage gets
- * new ones, so only the readers that a step names are rewritten (docs/internals/ansor.md, Steps). */
+/* The steps that insert stages: cache read, cache write, rfactor. A tensor keeps its number and the
+ * new stage gets new ones, so only the readers that a step names are rewritten
+ * (docs/internals/ansor.md, Steps). */
 #include <stdio.h>
 #include <string.h>
 
@@ -156,8 +157,8 @@ static int32_t make_cache_op(cd_schedule *s, const cd_schedule_op *src, const ch
     return cd_schedule_op_new(s, &op);
 }
 
-/* The old stage keeps its tensor and becomes a copy; the cache gets the computation. TVM's own rule for stages that
- * were split before is not needed: no record has it. */
+/* The old stage keeps its tensor and becomes a copy; the cache gets the computation. TVM's own rule
+ * for stages that were split before is not needed: no record has it. */
 cdmpp_status cd_cache_stage_write(cd_schedule *s, uint32_t id, const char *scope, cdmpp_err *err) {
     const int32_t stage = s->order.p[id], src = s->stage[stage].op;
     if (s->op[src].is_placeholder) return CD_FAIL(err, EINVALID, "cache write of an input");
@@ -217,8 +218,8 @@ static cdmpp_status touched_domain(cd_schedule *s, cd_schedule_stage *st, const 
     for (uint32_t i = 0; i < st->leaf.n; i++) {
         cd_schedule_iv *iv = &s->iv[st->leaf.p[i]];
         if (!iv->flag) continue;
-        if (!iv->r_ext ||
-            !cd_expr_is_int(iv->r_ext)) /* fused with a spatial axis, or of another axis' length */
+        /* fused with a spatial axis, or of another axis' length */
+        if (!iv->r_ext || !cd_expr_is_int(iv->r_ext))
             return CD_FAIL(err, EUNSUPPORTED, "rfactor of a loop without constant extent");
         iv->val = cd_expr_is_int_value(iv->r_ext, 1) ? iv->r_min : iv->var;
     }

@@ -1,5 +1,6 @@
-/* Loop nests of stages, put into each other at their attach points. A stage opens its realize nodes, emits its own
- * nest and leaves the realize nodes open: what follows is its consumer (docs/internals/ansor.md, Lowering). */
+/* Loop nests of stages, put into each other at their attach points. A stage opens its realize
+ * nodes, emits its own nest and leaves the realize nodes open: what follows is its consumer
+ * (docs/internals/ansor.md, Lowering). */
 #include "features/schedule/lower.h"
 
 #include <string.h>
@@ -122,7 +123,8 @@ void cd_lower_loop(cd_lowerer *l, const cd_schedule_iv *iv, const cd_expr *var) 
     n->extent_e = iv->loop_ext;
     if (!once) return;
     n->extent_e = cd_expr_new_int(&s->pool, iv->var->type, 1);
-    /* Expressions have the value in place of such a loop: its variable is a new one, which moves s->iv. */
+    /* Expressions have the value in place of such a loop: its variable is a new one, which moves
+     * s->iv. */
     const int32_t twin =
         cd_schedule_iv_new(s, iv->type, CD_SCHEDULE_NAME_SAME, (int32_t)(iv - s->iv), -1);
     n->var = s->iv[twin].var;

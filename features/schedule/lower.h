@@ -1,4 +1,5 @@
-/* Building blocks of loop nests, shared by lower.c and lower_cross.c (docs/internals/ansor.md, Lowering). */
+/* Building blocks of loop nests, shared by lower.c and lower_cross.c (docs/internals/ansor.md,
+ * Lowering). */
 #ifndef CD_LOWER_H
 #define CD_LOWER_H
 #include "features/schedule/readers.h"

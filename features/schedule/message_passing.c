@@ -1,5 +1,5 @@
-/* Ranges down the relations (from axes to loops), indices and sets up (from loops to axes). The names are TVM's:
- * PassDownDomain, PassUpIndex, PassUpDomain (docs/internals/ansor.md, Bounds). */
+/* Ranges down the relations (from axes to loops), indices and sets up (from loops to axes). The
+ * names are TVM's: PassDownDomain, PassUpIndex, PassUpDomain (docs/internals/ansor.md, Bounds). */
 #include "features/schedule/schedule.h"
 
 #define BIN(op, a, b) cd_expr_bin(&s->pool, CD_##op, (a), (b))

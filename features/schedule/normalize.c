@@ -1,5 +1,6 @@
-/* What happens to a schedule before bounds are inferred: inlined stages disappear, every root loop starts at 0,
- * attach points are moved to loops that still exist (docs/internals/ansor.md, Normalization). */
+/* What happens to a schedule before bounds are inferred: inlined stages disappear, every root loop
+ * starts at 0, attach points are moved to loops that still exist (docs/internals/ansor.md,
+ * Normalization). */
 #include "features/schedule/schedule.h"
 
 /* ---- inlining ---- */
@@ -11,15 +12,16 @@ static const cd_expr *inlined_body(cd_schedule *s, const cd_schedule_op *op) {
                                                 : cd_expr_new_int(&s->pool, op->dtype[0], 1);
 }
 
-/* The body over the load's indices. What it reads may be inlined too: the outer substitution goes on in it, and knows by its
- * memo what it has pasted before, so that each load is pasted once however many read it. */
+/* The body over the load's indices. What it reads may be inlined too: the outer substitution goes
+ * on in it, and knows by its memo what it has pasted before, so that each load is pasted once
+ * however many read it. */
 static const cd_expr *paste(void *ctx, const cd_expr *e) {
     cd_schedule *s = ctx;
     const int32_t k = (uint64_t)e->u.i < s->tensor_op.n ? s->tensor_op.p[e->u.i] : -1;
     if (k < 0 || !s->op[k].inlined) return e;
     const cd_schedule_op *op = &s->op[k];
-    if (s->n_paste ==
-        CD_EXPR_MAX_DEPTH) { /* what is inlined so often into each other is deeper than an expression may be */
+    /* what is inlined so often into each other is deeper than an expression may be */
+    if (s->n_paste == CD_EXPR_MAX_DEPTH) {
         s->pool.big = true;
         return e;
     }

@@ -5,8 +5,8 @@
 
 typedef struct {
     cd_schedule *s;
-    uint32_t *seen,
-        *at; /* by expression id: reader + 1 that met it, and where its load stands in raw */
+    /* by expression id: reader + 1 that met it, and where its load stands in raw */
+    uint32_t *seen, *at;
     cd_schedule_use *raw; /* (n) in the order of the walk */
     uint32_t n, cap, reader;
     bool oom;

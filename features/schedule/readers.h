@@ -1,12 +1,12 @@
-/* Who reads whom in a program, and who is attached to whom: found once, when bodies and attach points are final, so that no
- * later step looks through all stages for each stage.
+/* Who reads whom in a program, and who is attached to whom: found once, when bodies and attach
+ * points are final, so that no later step looks through all stages for each stage.
  *
  *   operator     0      1            2
  *   first        0      2            3      5
  *   use          r4,x0  r5,x0' | r5,x1 | r4,x2  r4,x2'     (reader's stage id, a load of its body)
  *
- *   (1) use[first[op] .. first[op+1]) are the loads of that operator's tensors: readers by ascending stage id, loads of one
- *       reader in pre-order, each once;
+ *   (1) use[first[op] .. first[op+1]) are the loads of that operator's tensors: readers by
+ *       ascending stage id, loads of one reader in pre-order, each once;
  *   (2) inlined stages read nothing: their bodies are part of their readers'. */
 #ifndef CD_READERS_H
 #define CD_READERS_H
@@ -26,7 +26,8 @@ typedef struct cd_schedule_readers {
 /* Fills *out; it lives as long as the program. Errors: ENOMEM. */
 cdmpp_status cd_schedule_readers_find(cd_schedule *s, cd_schedule_readers *out, cdmpp_err *err);
 
-/* Stages attached to a stage (of stages by number, not id): the first, then each one's next, ascending by id; -1 ends a list. */
+/* Stages attached to a stage (of stages by number, not id): the first, then each one's next,
+ * ascending by id; -1 ends a list. */
 typedef struct cd_schedule_attached {
     int32_t *first, *next; /* (n_stage) */
 } cd_schedule_attached;

@@ -1,5 +1,6 @@
-/* Applies the steps of a record, one function a kind of step. Arguments come from outside: stages, iterators and
- * source steps are checked against the program as it is at that moment (docs/internals/ansor.md, Steps). */
+/* Applies the steps of a record, one function a kind of step. Arguments come from outside: stages,
+ * iterators and source steps are checked against the program as it is at that moment
+ * (docs/internals/ansor.md, Steps). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,8 @@ static cdmpp_status split(const stepper *x, int32_t it, const int64_t *len, uint
     return CDMPP_OK;
 }
 
-/* Is the extent that the step notes not that of the axis? Only a declared axis has one; 0 notes none. */
+/* Is the extent that the step notes not that of the axis? Only a declared axis has one; 0 notes
+ * none. */
 static bool notes_another(const stepper *x) {
     const int32_t it = x->t->i[0];
     if (it < 0 || (uint32_t)it >= x->st->axes.n) return false;
@@ -199,7 +201,8 @@ static cdmpp_status step_re(const stepper *x) {
     return CDMPP_OK;
 }
 
-/* Annotations 4 to 10 bind the loop to a thread axis of its own, also where the axis has the same name as another. */
+/* Annotations 4 to 10 bind the loop to a thread axis of its own, also where the axis has the same
+ * name as another. */
 static cdmpp_status step_an(const stepper *x) {
     static const uint8_t loop[] = {CD_LOOP_SERIAL, CD_LOOP_UNROLLED, CD_LOOP_VECTORIZED,
                                    CD_LOOP_PARALLEL};
@@ -235,8 +238,8 @@ static cdmpp_status step_pr(const stepper *x) {
             return BAD(x, "number of unroll steps");
         steps = steps * 10 + (v.p[k] - '0');
     }
-    if (x->t->i[0] < 0 || (uint32_t)x->t->i[0] >= x->st->axes.n)
-        return CDMPP_OK; /* as TVM: silently nothing */
+    /* as TVM: silently nothing */
+    if (x->t->i[0] < 0 || (uint32_t)x->t->i[0] >= x->st->axes.n) return CDMPP_OK;
     cd_schedule_pragma *p = CD_NEW(&x->s->arena, cd_schedule_pragma);
     cd_schedule_iv *iv = &x->s->iv[x->st->axes.p[x->t->i[0]]];
     if (!p) return CD_FAIL(x->err, ENOMEM, "pragma");

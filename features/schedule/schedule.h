@@ -1,4 +1,5 @@
-/* The door of features/schedule: one program being scheduled, from the steps of a record to a loop nest.
+/* The door of features/schedule: one program being scheduled, from the steps of a record to a loop
+ * nest.
  *
  *   cd_schedule_start -> _apply (steps) -> _normalize -> _infer_bound -> _lower
  *
@@ -17,30 +18,29 @@
  *       need no rewriting and the buffer keeps its identity;
  *   (5) r_min/r_ext are the inferred range of an iterator, NULL before.
  *
- * What each step does is in docs/internals/ansor.md, Steps. One cd_schedule per thread, reset for each program. */
+ * What each step does is in docs/internals/ansor.md, Steps. One cd_schedule per thread, reset for
+ * each program. */
 #ifndef CD_SCHED_H
 #define CD_SCHED_H
 #include "features/nest/nest.h"
 #include "features/task/task.h"
 
-/* No program that anyone tunes comes near these; they bound time and memory. cd_schedule_apply checks them. Arrays over stages,
- * steps or iterators of a program have its own numbers of them, never these. */
-#define CD_RECORD_STEP_MAX_LIST                                                                    \
-    256                    /* items of a step's list: iterators of a stage, split lengths */
-#define CD_MAX_STEP  32768 /* at most UINT16_MAX: cd_sketch_choice.at */
-#define CD_MAX_STAGE 4096
-#define CD_MAX_ITER  65536 /* iterators ever made, of all stages */
+/* No program that anyone tunes comes near these; they bound time and memory. cd_schedule_apply
+ * checks them. Arrays over stages, steps or iterators of a program have its own numbers of them,
+ * never these. */
+/* items of a step's list: iterators of a stage, split lengths */
+#define CD_RECORD_STEP_MAX_LIST 256
+#define CD_MAX_STEP             32768 /* at most UINT16_MAX: cd_sketch_choice.at */
+#define CD_MAX_STAGE            4096
+#define CD_MAX_ITER             65536 /* iterators ever made, of all stages */
 
 typedef struct cd_schedule_ivec { /* arena-backed list of numbers */
     int32_t *p;
     uint32_t n, cap;
 } cd_schedule_ivec;
 
-enum {
-    CD_SCHEDULE_IV_SPATIAL = 0,
-    CD_SCHEDULE_IV_THREAD = 1,
-    CD_SCHEDULE_IV_REDUCE = 2
-}; /* TVM's IterVarType, as far as it occurs */
+/* TVM's IterVarType, as far as it occurs */
+enum { CD_SCHEDULE_IV_SPATIAL = 0, CD_SCHEDULE_IV_THREAD = 1, CD_SCHEDULE_IV_REDUCE = 2 };
 
 /* How an iterator's name derives from others; text is made only when printed. */
 typedef enum cd_schedule_iv_name {
@@ -130,11 +130,12 @@ typedef struct cd_schedule {
     const cd_te_dag *dag;
     bool oom, inferred;
     uint32_t n_paste; /* bodies that are being pasted one into the other */
-    uint32_t
-        n_foreign; /* SP steps so far that note another extent than that of the declared axis they split */
-    bool real_const; /* constant matrices keep their elements: for code, not features */
-    bool
-        every_loop; /* loops of extent 1 are nodes too: programs of one sketch have the same loops */
+    /* SP steps so far that note another extent than that of the declared axis they split */
+    uint32_t n_foreign;
+    /* constant matrices keep their elements: for code, not features */
+    bool real_const;
+    /* loops of extent 1 are nodes too: programs of one sketch have the same loops */
+    bool every_loop;
     cd_schedule_iv *iv;
     int32_t n_iv, cap_iv;
     cd_schedule_op *op;
@@ -152,14 +153,16 @@ cdmpp_status cd_schedule_init(cd_schedule *s, cdmpp_err *err);
 void cd_schedule_free(cd_schedule *s);
 /* The task's initial state: one stage per operator. */
 void cd_schedule_start(cd_schedule *s, const cd_te_dag *dag);
-/* Is the program within CD_MAX_STAGE and CD_MAX_ITER? Errors: EUNSUPPORTED, with the count and the limit. */
+/* Is the program within CD_MAX_STAGE and CD_MAX_ITER? Errors: EUNSUPPORTED, with the count and the
+ * limit. */
 cdmpp_status cd_schedule_check_size(const cd_schedule *s, cdmpp_err *err);
-/* Applies the record's steps (ansor.md, Steps). Errors: EINVALID with key "i[1][1][k]", EUNSUPPORTED (also of too many stages, steps or
- * iterators). */
+/* Applies the record's steps (ansor.md, Steps). Errors: EINVALID with key "i[1][1][k]",
+ * EUNSUPPORTED (also of too many stages, steps or iterators). */
 cdmpp_status cd_schedule_apply(cd_schedule *s, const cd_record *r, cdmpp_err *err);
 /* Inline, rebase, legalise attach points (ansor.md, Normalization). Errors: EINVALID, ENOMEM. */
 cdmpp_status cd_schedule_normalize(cd_schedule *s, cdmpp_err *err);
-/* Fills r_min, r_ext of every iterator (ansor.md, Bounds). Errors: EINVALID, EUNSUPPORTED, ENOMEM. */
+/* Fills r_min, r_ext of every iterator (ansor.md, Bounds). Errors: EINVALID, EUNSUPPORTED,
+ * ENOMEM. */
 cdmpp_status cd_schedule_infer_bound(cd_schedule *s, cdmpp_err *err);
 
 /* ---- building blocks ---- */
@@ -174,8 +177,9 @@ bool cd_schedule_ivec_insert(cd_schedule *s, cd_schedule_ivec *v, uint32_t at, i
 void cd_schedule_ivec_remove(cd_schedule_ivec *v, uint32_t at, uint32_t n);
 int32_t cd_schedule_ivec_find(const cd_schedule_ivec *v, int32_t x); /* index, -1 when absent */
 
-/* New iterators, operators and stages, by number: an iterator derived from others, one of a declared domain, a copy of an operator, a
- * stage with the operator's loops. Out of memory: s->oom is set. */
+/* New iterators, operators and stages, by number: an iterator derived from others, one of a
+ * declared domain, a copy of an operator, a stage with the operator's loops. Out of memory: s->oom
+ * is set. */
 int32_t cd_schedule_iv_new(cd_schedule *s, uint8_t type, cd_schedule_iv_name name, int32_t from,
                            int32_t from2);
 int32_t cd_schedule_iv_root(cd_schedule *s, uint8_t type, const cd_expr *var, const cd_expr *min,
@@ -194,8 +198,8 @@ static inline cd_schedule_op *cd_schedule_stage_op(cd_schedule *s, const cd_sche
 }
 /* Reads of tensors [first, first+n) anywhere in the operator? */
 bool cd_schedule_op_reads(const cd_schedule_op *op, uint32_t first, uint32_t n);
-const char *cd_schedule_name(const void *sched, cd_expr_op kind,
-                             uint32_t number); /* cd_names callback, text in a ring */
+/* cd_names callback, text in a ring */
+const char *cd_schedule_name(const void *sched, cd_expr_op kind, uint32_t number);
 
 /* The steps CHR, CHW and RF on the stage with this id. Errors: EINVALID, EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_cache_stage_read(cd_schedule *s, uint32_t id, const char *scope,
@@ -204,16 +208,17 @@ cdmpp_status cd_cache_stage_write(cd_schedule *s, uint32_t id, const char *scope
 cdmpp_status cd_schedule_rfactor(cd_schedule *s, uint32_t id, int32_t it, int32_t factor_axis,
                                  cdmpp_err *err);
 
-/* Ranges of all iterators from those of the roots. allow_missing: iterators without a range are left alone, and no split is
- * tightened (for RF). Errors: EINVALID, EUNSUPPORTED. */
+/* Ranges of all iterators from those of the roots. allow_missing: iterators without a range are
+ * left alone, and no split is tightened (for RF). Errors: EINVALID, EUNSUPPORTED. */
 cdmpp_status cd_schedule_pass_down_domain(cd_schedule *s, cd_schedule_stage *st, cd_analyzer *a,
                                           bool allow_missing, cdmpp_err *err);
 /* iv.val of ancestors from iv.val of the leaves. */
 void cd_schedule_pass_up_index(cd_schedule *s, cd_schedule_stage *st);
 /* set_lo/set_hi of ancestors from those of the leaves. */
 void cd_schedule_pass_up_domain(cd_schedule *s, cd_schedule_stage *st);
-/* Guards of a stage over iv.val (ansor.md, Bounds, Guards); iterators with iv.dead are skipped. skip_domain: without the
- * tensor's own domain, for the init of a reduction. Predicates go to `out`. */
+/* Guards of a stage over iv.val (ansor.md, Bounds, Guards); iterators with iv.dead are skipped.
+ * skip_domain: without the tensor's own domain, for the init of a reduction. Predicates go to
+ * `out`. */
 typedef struct cd_schedule_preds {
     const cd_expr **p;
     uint32_t n, cap;
@@ -221,7 +226,8 @@ typedef struct cd_schedule_preds {
 /* As above. */
 void cd_schedule_bound_check(cd_schedule *s, cd_schedule_stage *st, bool skip_domain,
                              cd_schedule_preds *out);
-/* The loop nest of the whole program, before simplification (ansor.md, Lowering). Errors: EINVALID, EUNSUPPORTED, ENOMEM. */
+/* The loop nest of the whole program, before simplification (ansor.md, Lowering). Errors: EINVALID,
+ * EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_schedule_lower(cd_schedule *s, cd_ast *out, cdmpp_err *err);
 
 /* Memory rank of a stage's scope: 0 global, 1 shared, 2 warp, 3 local; -1 unknown name. */

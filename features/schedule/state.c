@@ -1,5 +1,5 @@
-/* Stages, operators and iterators of a program: making them, finding them, naming them. Names are kept as derivations
- * and put together only when something is printed. */
+/* Stages, operators and iterators of a program: making them, finding them, naming them. Names are
+ * kept as derivations and put together only when something is printed. */
 #include <stdio.h>
 #include <string.h>
 

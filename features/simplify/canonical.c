@@ -1,5 +1,6 @@
-/* The canonical simplifier: integer sums, products, quotients and remainders in the normal form of canonsum.h; every
- * other node by the rewriting rules. It is the second half of simplify(e) = canonical(rewrite(e)). */
+/* The canonical simplifier: integer sums, products, quotients and remainders in the normal form of
+ * canonsum.h; every other node by the rewriting rules. It is the second half of simplify(e) =
+ * canonical(rewrite(e)). */
 #include "features/simplify/simplify_internal.h"
 
 /* ---- nodes ---- */
@@ -90,8 +91,8 @@ static bool within(const cd_walker *w, cd_cval a, int64_t v) {
     return b.lo >= 0 && b.hi < v;
 }
 
-/* The terms that v divides leave the quotient at once; what is left is dropped when it lies in [0, v), else divided
- * as one split. */
+/* The terms that v divides leave the quotient at once; what is left is dropped when it lies in [0,
+ * v), else divided as one split. */
 static cd_cval quotient(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v, bool floor) {
     if (!a.c || !a.c->is_sum) {
         if (within(w, a, v)) return cd_canonsum_plain(cd_canonsum_int(w, e->type, 0));
@@ -131,8 +132,8 @@ static cd_cval floor_mod(cd_walker *w, const cd_expr *e, const cd_canonsum *c, i
         w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, (cd_cval){e, rest}), v, true), e);
 }
 
-/* As floor_mod, but terms may be dropped only if both halves are provably not negative: C's remainder has the sign of
- * the dividend. */
+/* As floor_mod, but terms may be dropped only if both halves are provably not negative: C's
+ * remainder has the sign of the dividend. */
 static cd_cval trunc_mod(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v) {
     cd_canonsum *whole, *rest;
     if (!separate(w, a.c, v, &whole, &rest)) return cd_canonsum_plain(e);
@@ -156,7 +157,8 @@ static cd_cval trunc_mod(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v) {
                                   e);
 }
 
-/* Folding comes first, on the values as they are: TVM folds before it brings operands into normal form. */
+/* Folding comes first, on the values as they are: TVM folds before it brings operands into normal
+ * form. */
 static cd_cval arithmetic(cd_walker *w, const cd_expr *e) {
     const cd_cval a = mutate(w, e->a[0]), b = mutate(w, e->a[1]);
     const cd_expr_op op = (cd_expr_op)e->op;

@@ -1,5 +1,6 @@
-/* Arithmetic on the normal form of integer sums, as TVM's canonical simplifier does it. The order of the terms in the
- * result decides the form of every index, so merging and sorting follow TVM step by step. */
+/* Arithmetic on the normal form of integer sums, as TVM's canonical simplifier does it. The order
+ * of the terms in the result decides the form of every index, so merging and sorting follow TVM
+ * step by step. */
 #include "features/simplify/simplify_internal.h"
 
 /* ---- back to expressions ---- */
@@ -129,7 +130,8 @@ cd_canonsum *cd_canonsum_to_sum(const cd_walker *w, cd_cval v, uint32_t more) {
     return c;
 }
 
-/* Adds to an equal split, else inserts in front of the first smaller `lower` of the same index, else at the end. */
+/* Adds to an equal split, else inserts in front of the first smaller `lower` of the same index,
+ * else at the end. */
 void cd_canonsum_add_split(cd_canonsum *c, cd_iter_split o, int64_t k) {
     if (o.scale == 0) return;
     uint32_t j = 0;

@@ -1,6 +1,6 @@
-/* What holds inside a branch or a loop: bounds, remainders and conditions that are known to be true. Entering a
- * constraint moves the analyzer to another numbered state, leaving moves it back; memo entries are valid for one
- * number, so nothing has to be cleared. */
+/* What holds inside a branch or a loop: bounds, remainders and conditions that are known to be
+ * true. Entering a constraint moves the analyzer to another numbered state, leaving moves it back;
+ * memo entries are valid for one number, so nothing has to be cleared. */
 #include "features/simplify/simplify_internal.h"
 
 enum { TAG_BIND = 1, TAG_BOUND, TAG_LITERAL };
@@ -22,8 +22,8 @@ uint32_t cd_simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, u
 static void add_bound(cd_analyzer *a, const cd_expr *cond, const cd_expr *e, int64_t lo,
                       int64_t hi) {
     if (e->op == CD_INT) return;
-    const cd_bound b = {lo == CD_INF ? lo - 1 : lo, hi == CD_NEG_INF ? hi + 1 : hi},
-                   known = cd_const_int_bound(a, e);
+    const cd_bound b = {lo == CD_INF ? lo - 1 : lo, hi == CD_NEG_INF ? hi + 1 : hi};
+    const cd_bound known = cd_const_int_bound(a, e);
     if (b.lo <= known.lo && b.hi >= known.hi) return; /* says nothing new */
     if (!cd_simplify_reserve(a->s, &a->extra, a->n_extra, &a->cap_extra, sizeof *a->extra)) return;
     a->extra[a->n_extra++] = (cd_extra){e, b};
@@ -86,15 +86,16 @@ static const cd_expr *negate(cd_analyzer *a, const cd_expr *e) {
     return cd_expr_new_not(a->s->pool, e);
 }
 
-/* e and its conjuncts; !(x || y) counts as !x && !y, each simplified by an analyzer that knows nothing. */
+/* e and its conjuncts; !(x || y) counts as !x && !y, each simplified by an analyzer that knows
+ *   nothing. */
 static void collect(cd_analyzer *a, const cd_expr *e) {
     push(a, &a->pending, e);
     if (e->op == CD_AND) {
         collect(a, e->a[0]);
         collect(a, e->a[1]);
     } else if (e->op == CD_NOT && e->a[0]->op == CD_OR) {
-        cd_analyzer *blank = cd_simplify_analyzer_new(
-            a->s); /* not the fresh one: that may be in the middle of this */
+        /* not the fresh one: that may be in the middle of this */
+        cd_analyzer *blank = cd_simplify_analyzer_new(a->s);
         for (int i = 0; i < 2; i++)
             collect(a, cd_simplify_rewrite(blank, negate(a, e->a[0]->a[i])));
     }

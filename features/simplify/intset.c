@@ -1,5 +1,6 @@
-/* Intervals with symbolic ends, and expressions evaluated over them: how bound inference knows which part of a tensor
- * is read. The rules are TVM's, also where they lose more than necessary (docs/internals/ansor.md, Bounds). */
+/* Intervals with symbolic ends, and expressions evaluated over them: how bound inference knows
+ * which part of a tensor is read. The rules are TVM's, also where they lose more than necessary
+ * (docs/internals/ansor.md, Bounds). */
 #include "features/simplify/simplify.h"
 
 const cd_expr cd_intset_inf_node = {.op = CD_EXPR_OP_COUNT};
@@ -82,7 +83,8 @@ static const cd_expr *both(cd_intset_env *env, cd_expr_op op, const cd_expr *a, 
                                                     : cd_expr_bin(env->pool, op, a, b);
 }
 
-/* The smaller of a number and of what has no upper end is at most the number; so with the larger and no lower end. */
+/* The smaller of a number and of what has no upper end is at most the number; so with the larger
+ * and no lower end. */
 static const cd_expr *either(cd_intset_env *env, cd_expr_op op, const cd_expr *a,
                              const cd_expr *b) {
     return a == CD_INTSET_INF ? b : b == CD_INTSET_INF ? a : cd_expr_bin(env->pool, op, a, b);
@@ -189,7 +191,8 @@ static const cd_expr *cast_end(cd_intset_env *env, cd_dtype t, const cd_expr *e)
     return e == CD_INTSET_INF ? e : cd_expr_cast(env->pool, t, e);
 }
 
-/* An expression whose operands evaluate to themselves is a point: itself. Calls and loads are everything. */
+/* An expression whose operands evaluate to themselves is a point: itself. Calls and loads are
+ * everything. */
 cd_intset cd_intset_eval(cd_intset_env *env, const cd_expr *e) {
     if (e->op == CD_INT) return cd_intset_point(e);
     if (e->op == CD_VAR) return eval_var(env, e);

@@ -1,6 +1,6 @@
-/* Compiles the table of rewriting rules: text -> tree -> code -> lookup by operators. The rules stay readable in
- * rewrite_rules.def, and a simplification tries only those whose operators fit. It runs once a process, in about a
- * millisecond. */
+/* Compiles the table of rewriting rules: text -> tree -> code -> lookup by operators. The rules
+ * stay readable in rewrite_rules.def, and a simplification tries only those whose operators fit. It
+ * runs once a process, in about a millisecond. */
 #include "features/simplify/simplify_internal.h"
 
 #include <pthread.h>
@@ -80,8 +80,8 @@ static uint8_t parse_call(parser *p, size_t f) {
     return node_new(p, p->swap ? funcs[f].swapped : funcs[f].kind, funcs[f].n, a[0], a[1], a[2]);
 }
 
-/* A name, a literal 0, 1 or 2, a function, a sign or parentheses. Longer names come first in the table, so b1 is not
- * read as b. */
+/* A name, a literal 0, 1 or 2, a function, a sign or parentheses. Longer names come first in the
+ * table, so b1 is not read as b. */
 static uint8_t parse_primary(parser *p) {
     if (take(p, "!")) return node_new(p, CD_NOT, 1, parse_primary(p), 0, 0);
     if (take(p, "-")) return node_new(p, N_NEG, 1, parse_primary(p), 0, 0);
@@ -197,8 +197,8 @@ static uint8_t typed_like(const compiler *c, const parser *p, uint8_t i) {
     return 255;
 }
 
-/* `like` is a register whose type a literal takes; it comes from the other operand, as TVM's operators match
- * types. */
+/* `like` is a register whose type a literal takes; it comes from the other operand, as TVM's
+ * operators match types. */
 static void build(compiler *c, const parser *p, uint8_t i, uint8_t like) {
     const node *x = &p->node[i];
     if (x->kind == N_VAR || x->kind == N_CONST) {
@@ -278,8 +278,8 @@ typedef struct {
     uint8_t domain;
 } rule_text;
 
-/* Matching fills registers: the operands of the root first, then those of nested nodes. Conditions and result refer
- * to them. */
+/* Matching fills registers: the operands of the root first, then those of nested nodes. Conditions
+ * and result refer to them. */
 static void add_rule(compiler *c, const char *s, const char *end, const rule_text *t) {
     need(c->n_rule < MAX_RULES);
     parser p;

@@ -1,6 +1,6 @@
-/* The simplifier's workspace, its analyzers and their bindings, and the functions that other rooms call. An analyzer
- * is a small value; what is expensive, the memo, belongs to the workspace and is shared by all analyzers through
- * their context numbers. */
+/* The simplifier's workspace, its analyzers and their bindings, and the functions that other rooms
+ * call. An analyzer is a small value; what is expensive, the memo, belongs to the workspace and is
+ * shared by all analyzers through their context numbers. */
 #include "features/simplify/simplify.h"
 
 #include "features/simplify/simplify_internal.h"
@@ -8,8 +8,8 @@
 /* ---- workspace ---- */
 
 static void ana_init(cd_simplifier *s, cd_analyzer *a) {
-    *a = (cd_analyzer){.s = s,
-                       .ctx = s->root}; /* all analyzers without bindings are in the same state */
+    /* all analyzers without bindings are in the same state */
+    *a = (cd_analyzer){.s = s, .ctx = s->root};
     a->rw.ana = a->cn.ana = a;
     a->cn.canonical = true;
 }

@@ -1,5 +1,6 @@
-/* The door of features/simplify: TVM v0.9's arithmetic analyzer and simplifier (docs/internals/ansor.md, Simplifier). Bounds of
- * stages, guards and the final indices of a nest go through it. Further header of the room: intset.h (intervals of expressions).
+/* The door of features/simplify: TVM v0.9's arithmetic analyzer and simplifier
+ * (docs/internals/ansor.md, Simplifier). Bounds of stages, guards and the final indices of a nest
+ * go through it. Further header of the room: intset.h (intervals of expressions).
  *
  *   simplify(e) = canonical(rewrite(e))
  *
@@ -37,8 +38,8 @@ void cd_simplify_free(CD_TAKE cd_simplifier *s); /* NULL is fine */
 void cd_simplify_reset(cd_simplifier *s);
 bool cd_simplify_oom(const cd_simplifier *s);
 
-/* An analyzer without bindings, valid until cd_simplify_reset. Wherever TVM makes a new analyzer that it
- * binds nothing to, this one serves: all analyzers without bindings are equal. */
+/* An analyzer without bindings, valid until cd_simplify_reset. Wherever TVM makes a new analyzer
+ * that it binds nothing to, this one serves: all analyzers without bindings are equal. */
 cd_analyzer *cd_simplify_fresh_analyzer(cd_simplifier *s);
 /* A new analyzer of one's own, valid until cd_simplify_reset. */
 cd_analyzer *cd_simplify_analyzer_new(cd_simplifier *s);
@@ -46,8 +47,8 @@ cd_analyzer *cd_simplify_analyzer_new(cd_simplifier *s);
 /* An analyzer for cd_simplify_bound alone, whose bindings may change at any time: it
  * remembers no results. */
 cd_analyzer *cd_simplify_analyzer_new_plain(cd_simplifier *s);
-void cd_simplify_set_bound(cd_analyzer *a, const cd_expr *var, int64_t lo,
-                           int64_t hi); /* plain analyzers */
+/* plain analyzers */
+void cd_simplify_set_bound(cd_analyzer *a, const cd_expr *var, int64_t lo, int64_t hi);
 
 /* var in [min, min+extent); extent literally 1 binds var := min. A later
  * binding of the same variable replaces the earlier one. */
@@ -67,7 +68,8 @@ const cd_expr *cd_simplify_expr(cd_analyzer *a, const cd_expr *e);
 cd_bound cd_simplify_bound(cd_analyzer *a, const cd_expr *e);
 /* Is `cond` a literal that is not zero, or simplified to one? */
 bool cd_simplify_prove(cd_analyzer *a, const cd_expr *cond);
-/* Does e >= k follow from the bounds of e after rewriting? Weaker and cheaper than cd_simplify_prove. */
+/* Does e >= k follow from the bounds of e after rewriting? Weaker and cheaper than
+ * cd_simplify_prove. */
 bool cd_simplify_prove_ge(cd_analyzer *a, const cd_expr *e, int64_t k);
 
 /* Enter a constraint (a bool expression); returns the token for leave. Strictly nested. */
@@ -117,7 +119,8 @@ cd_intset cd_intset_eval(cd_intset_env *env, const cd_expr *e);
 cd_intset cd_intset_range(cd_expr_pool *p, const cd_expr *min, const cd_expr *extent);
 /* Are both ends the same object, or provably equal? */
 bool cd_intset_is_point(cd_expr_pool *p, cd_analyzer *fresh, cd_intset s);
-/* Union of several sets: start with {0}, add, get. The ends are simplified, unless there was just one set. */
+/* Union of several sets: start with {0}, add, get. The ends are simplified, unless there was just
+ * one set. */
 typedef struct cd_intset_union {
     cd_intset s;
     uint32_t n;

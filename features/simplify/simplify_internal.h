@@ -221,8 +221,8 @@ static inline const cd_var_info *cd_simplify_var(cd_analyzer *a, const cd_expr *
 /* Does e >= k, e < k follow from the bounds of e? */
 bool cd_simplify_ge(cd_analyzer *a, const cd_expr *e, int64_t k);
 bool cd_simplify_lt(cd_analyzer *a, const cd_expr *e, int64_t k);
-bool cd_simplify_is_pure(const cd_expr *e,
-                         bool loads_too); /* no effect; loads_too: loads count as none */
+/* no effect; loads_too: loads count as none */
+bool cd_simplify_is_pure(const cd_expr *e, bool loads_too);
 static inline bool cd_call_is(const cd_expr *e, const char *name) {
     return e->op == CD_CALL && strcmp(e->u.name, name) == 0;
 }
@@ -231,7 +231,8 @@ bool cd_simplify_reserve(cd_simplifier *s, void *vec, uint32_t n, uint32_t *cap,
 
 /* ---- constraint.c ---- */
 
-/* The number of the state that is reached from `from` by the event (tag, i, j, k); equal events give equal numbers. */
+/* The number of the state that is reached from `from` by the event (tag, i, j, k); equal events
+ * give equal numbers. */
 uint32_t cd_simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, uint32_t i,
                                 uint32_t j, uint32_t k);
 
@@ -311,11 +312,13 @@ static inline int64_t cd_trunc_div(int64_t a, int64_t b) {
 }
 static inline int64_t cd_trunc_mod(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
 
-/* Sums of ((index % upper) // lower) * scale plus a constant: the normal form of the canonical simplifier.
+/* Sums of ((index % upper) // lower) * scale plus a constant: the normal form of the canonical
+ * simplifier.
  *
  *   i*8 + (i%8) + j//4 + 3     splits (i, 1, inf, 8)  (i, 1, 8, 1)  (j, 4, inf, 1)     base 3
  *
- * Splits of one index stand together, larger `lower` first. Private to canonical.c and canonsum.c. */
+ * Splits of one index stand together, larger `lower` first. Private to canonical.c and
+ * canonsum.c. */
 
 static inline cd_simplifier *cd_canonsum_simp(const cd_walker *w) { return w->ana->s; }
 
@@ -339,14 +342,15 @@ static inline cd_iter_split cd_canonsum_expr_split(const cd_expr *e) {
     return (cd_iter_split){e, 1, CD_INF, 1, e->type, false};
 }
 
-/* Back to expressions: k times a split; a sum with its terms merged and sorted; whatever v is (remembered in v.c->norm). */
+/* Back to expressions: k times a split; a sum with its terms merged and sorted; whatever v is
+ * (remembered in v.c->norm). */
 const cd_expr *cd_canonsum_split_to_expr(const cd_walker *w, const cd_iter_split *s, int64_t k);
 const cd_expr *cd_canonsum_sum_to_expr(const cd_walker *w, const cd_canonsum *c);
 const cd_expr *cd_canonsum_to_expr(const cd_walker *w, cd_cval v);
 /* An empty sum with room for that many splits. NULL: out of memory, and s->oom is set. */
 cd_canonsum *cd_canonsum_new(const cd_walker *w, cd_dtype t, uint32_t room);
-/* v as one split (a sum becomes an opaque index), a split as a value (e: what to fall back on), v as a new sum with room for
- * `more` further splits (NULL: out of memory). */
+/* v as one split (a sum becomes an opaque index), a split as a value (e: what to fall back on), v
+ * as a new sum with room for `more` further splits (NULL: out of memory). */
 cd_iter_split cd_canonsum_to_split(const cd_walker *w, cd_cval v);
 cd_cval cd_canonsum_from_split(const cd_walker *w, cd_iter_split s, const cd_expr *e);
 cd_canonsum *cd_canonsum_to_sum(const cd_walker *w, cd_cval v, uint32_t more);

@@ -1,5 +1,5 @@
-/* Spaces and samplers. A space whose sketches cannot be completed, or for which there are too many, becomes the space
- * of one naive schedule: a tuner has something to run for every task. */
+/* Spaces and samplers. A space whose sketches cannot be completed, or for which there are too many,
+ * becomes the space of one naive schedule: a tuner has something to run for every task. */
 #include "features/sketch/sketch.h"
 
 #include "features/sketch/sketch_internal.h"
@@ -21,7 +21,8 @@ static cdmpp_status check(const cd_sketch_space *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A task that no schedule can have is an error; whatever else is too much for the rules ends in the naive schedule. */
+/* A task that no schedule can have is an error; whatever else is too much for the rules ends in the
+ * naive schedule. */
 static cdmpp_status check_size(cd_sketch_space *s, cdmpp_err *err) {
     cd_schedule_start(&s->sched, s->dag);
     if (s->sched.oom) return CD_FAIL(err, ENOMEM, "space");

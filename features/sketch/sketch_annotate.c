@@ -1,6 +1,6 @@
-/* Decisions that complete a sketch for a CPU, and those that GPUs share (docs/internals/ansor.md, Sketches). Every one goes
- * through cd_sketch_choose: its first options are those that Ansor's fresh schedules are drawn from, the others what its
- * mutations lead to. */
+/* Decisions that complete a sketch for a CPU, and those that GPUs share (docs/internals/ansor.md,
+ * Sketches). Every one goes through cd_sketch_choose: its first options are those that Ansor's
+ * fresh schedules are drawn from, the others what its mutations lead to. */
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"
@@ -38,16 +38,16 @@ static cdmpp_status infer(cd_schedule *d, const cd_record *r) {
     return cd_schedule_infer_bound(d, NULL);
 }
 
-/* The steps are applied to a real schedule: only bound inference knows what an attached stage computes. Out of memory is no
- * broken rule, so the state says which it was. */
+/* The steps are applied to a real schedule: only bound inference knows what an attached stage
+ * computes. Out of memory is no broken rule, so the state says which it was. */
 bool cd_sketch_infer_bound(cd_sketch_sampler *w, cd_sketch_state *s) {
     cd_schedule *d = &w->sched;
     const cd_record r = {.n_step = s->n_step, .step = s->step};
     cd_schedule_start(d, w->space->dag);
     const cdmpp_status done = d->oom ? CDMPP_ENOMEM : infer(d, &r);
     if (d->oom || d->pool.oom || done == CDMPP_ENOMEM) s->oom = true;
-    if (s->oom || done || d->pool.big)
-        return false; /* big: an expression was refused, and the rest is its consequence */
+    /* big: an expression was refused, and the rest is its consequence */
+    if (s->oom || done || d->pool.big) return false;
     for (uint32_t k = 0; k < s->n_stage; k++) {
         const cd_schedule_stage *st = cd_schedule_stage_at(d, k);
         if (s->stage[k].at == CD_SKETCH_INLINED || s->prog->op[k].placeholder) continue;
@@ -70,8 +70,9 @@ static void add_place(places *p, uint32_t stage, uint32_t it) {
     if (p->n < sizeof p->value / sizeof *p->value) p->value[p->n++] = cd_sketch_place(stage, it);
 }
 
-/* Loops of the consumer, then of what it is attached to. ones: those of extent 1 instead of all others, where TVM's
- * mutation may put a stage as well: it counts the loops of the finished program, but means those before fusion. */
+/* Loops of the consumer, then of what it is attached to. ones: those of extent 1 instead of all
+ * others, where TVM's mutation may put a stage as well: it counts the loops of the finished
+ * program, but means those before fusion. */
 static void find_places(const cd_sketch_state *s, uint32_t target, bool ones, places *p) {
     const cd_sketch_stage *t = &s->stage[target];
     const bool attached = t->at == CD_SKETCH_AT, tiled = cd_sketch_is_tiled(s, target);
@@ -98,7 +99,8 @@ static void find_places(const cd_sketch_state *s, uint32_t target, bool ones, pl
     }
 }
 
-/* Options: inline, root, loops of the consumer; behind them the loops of extent 1 that only mutations reach. */
+/* Options: inline, root, loops of the consumer; behind them the loops of extent 1 that only
+ * mutations reach. */
 static void change_place(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stage) {
     places p = {.value = {CD_SKETCH_PLACE_INLINE, CD_SKETCH_PLACE_ROOT}, .n = 2};
     const int32_t target = cd_sketch_single_consumer(s, stage);
@@ -138,8 +140,8 @@ static void add_loops(loops *l, uint32_t n) {
     if (l->n < CD_RECORD_STEP_MAX_LIST) l->value[l->n++] = n;
 }
 
-/* Fresh schedules fuse `full` loops, mutated ones any number up to the first that others are attached to; below an
- * outer loop of extent 1 perhaps none: what is parallel twice is refused. */
+/* Fresh schedules fuse `full` loops, mutated ones any number up to the first that others are
+ * attached to; below an outer loop of extent 1 perhaps none: what is parallel twice is refused. */
 static uint32_t choose_parallel(cd_sketch_sampler *w, const cd_sketch_state *s, uint32_t stage,
                                 uint32_t first, uint32_t full, bool nested) {
     const cd_sketch_stage *st = &s->stage[stage];
@@ -174,8 +176,8 @@ static void parallel_from(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t sta
         parallel_from(w, s, stage, k + 1, true);
     }
     if (!n) return;
-    if (full > 1)
-        cd_sketch_fuse(s, stage, first, n); /* also of one loop, as TVM's mutation leaves it */
+    /* also of one loop, as TVM's mutation leaves it */
+    if (full > 1) cd_sketch_fuse(s, stage, first, n);
     cd_sketch_annotate(s, stage, first, CD_SKETCH_PARALLEL);
 }
 

@@ -1,8 +1,10 @@
-/* Binds loops to blocks, virtual threads and threads of a GPU: TVM's ThreadBind (docs/internals/ansor.md, Sketches).
- * A schedule with too few or too many threads is refused here, before anything is lowered. */
+/* Binds loops to blocks, virtual threads and threads of a GPU: TVM's ThreadBind
+ * (docs/internals/ansor.md, Sketches). A schedule with too few or too many threads is refused here,
+ * before anything is lowered. */
 #include "features/sketch/sketch_internal.h"
 
-/* The loops before the first reduction, annotation or attached stage become one. Returns how many there were. */
+/* The loops before the first reduction, annotation or attached stage become one. Returns how many
+ * there were. */
 static uint32_t fuse_outer_space(cd_sketch_state *s, uint32_t stage) {
     const cd_sketch_stage *st = &s->stage[stage];
     uint32_t n = 0;
@@ -99,7 +101,8 @@ static bool tiling_roots(const cd_sketch_state *s, bool *root) {
     return true;
 }
 
-/* By what the stage is: a reduction across threads, a tiled stage, another one at the root, a shared copy. */
+/* By what the stage is: a reduction across threads, a tiled stage, another one at the root, a
+ * shared copy. */
 static bool bind_stage(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stage, bool tiled_root) {
     const cd_sketch_stage *st = &s->stage[stage];
     if (cd_sketch_has_cross_thread(s, stage)) {
@@ -122,7 +125,8 @@ void cd_sketch_bind_naive(const cd_sketch_space *sp, cd_sketch_state *s) {
         if (!s->prog->op[k].placeholder && !s->oom) bind_untiled(sp, NULL, s, k);
 }
 
-/* The refusal of bind_tiled, found from the lengths alone: it concerns most fresh schedules, and comes before their bounds are inferred. */
+/* The refusal of bind_tiled, found from the lengths alone: it concerns most fresh schedules, and
+ * comes before their bounds are inferred. */
 static bool hopeless(const cd_sketch_sampler *w, const cd_sketch_state *s,
                      const cd_sketch_open_splits *o) {
     const cd_hardware *hw = &w->space->hw;

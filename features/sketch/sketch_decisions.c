@@ -1,5 +1,6 @@
-/* Decisions, drawn at random or read from a list. Every rule that has a choice asks cd_sketch_choose, which notes
- * what was chosen: the list of all choices is the schedule's name, and gives the same schedule again. */
+/* Decisions, drawn at random or read from a list. Every rule that has a choice asks
+ * cd_sketch_choose, which notes what was chosen: the list of all choices is the schedule's name,
+ * and gives the same schedule again. */
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"
@@ -27,7 +28,8 @@ static uint32_t slot_of(const cd_sketch_sampler *w, uint32_t kind, uint32_t at) 
     return (uint32_t)cd_rng_mix((uint64_t)kind << 32 | at) & (w->n_slot - 1);
 }
 
-/* Chains of the given choices by kind and place, each in the list's order: a large schedule has thousands. */
+/* Chains of the given choices by kind and place, each in the list's order: a large schedule has
+ * thousands. */
 static bool index_given(cd_sketch_sampler *w) {
     const cd_sketch_choices *g = &w->given;
     for (w->n_slot = 16; w->n_slot < g->n; w->n_slot *= 2) {
@@ -43,9 +45,9 @@ static bool index_given(cd_sketch_sampler *w) {
     return true;
 }
 
-/* The given choice of this decision: in general the next one; where decisions came to be or ceased to be, the next
- * of this kind and place. A list that ends early must read as one that goes on with zeros: picks are not looked for
- * in front. */
+/* The given choice of this decision: in general the next one; where decisions came to be or ceased
+ * to be, the next of this kind and place. A list that ends early must read as one that goes on with
+ * zeros: picks are not looked for in front. */
 static const cd_sketch_choice *given(cd_sketch_sampler *w, const cd_sketch_options *m) {
     const cd_sketch_choices *g = &w->given;
     uint32_t found = 0; /* + 1 */
@@ -56,8 +58,8 @@ static const cd_sketch_choice *given(cd_sketch_sampler *w, const cd_sketch_optio
             found = j;
             break;
         }
-        if (!found && w->source == CD_SKETCH_VALUES)
-            found = j; /* in front: if there is none behind */
+        /* in front: if there is none behind */
+        if (!found && w->source == CD_SKETCH_VALUES) found = j;
     }
     if (!found) return NULL;
     g->p[found - 1].kind = CD_SKETCH_CHOICE_KINDS; /* taken */
@@ -73,8 +75,9 @@ static uint32_t option_of(const cd_sketch_sampler *w, const cd_sketch_options *m
     uint64_t least = UINT64_MAX;
     for (uint32_t k = 0; k < m->n + (w->strict ? 0 : m->hidden); k++) {
         uint64_t far = m->value[k] > c->value ? m->value[k] - c->value : c->value - m->value[k];
+        /* root or inline */
         if (m->kind == CD_SKETCH_CHOICE_PLACE && m->value[k] >> 16 != c->value >> 16)
-            far += UINT32_MAX; /* root or inline */
+            far += UINT32_MAX;
         if (far >= least || (k >= m->n && far)) continue;
         least = far;
         best = k;

@@ -1,4 +1,5 @@
-/* A space as a whole: all its schedules in order, their number, its decisions as JSON for other tuners. */
+/* A space as a whole: all its schedules in order, their number, its decisions as JSON for other
+ * tuners. */
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"
@@ -6,7 +7,8 @@
 /* Spaces that are estimated to be no larger than this are counted by walking through them. */
 #define WALK_MAX 20000.0
 
-/* The list of choices after this one: the last choice that has a next option takes it, those behind it are forgotten. */
+/* The list of choices after this one: the last choice that has a next option takes it, those behind
+ * it are forgotten. */
 static bool turn(cd_sketch_choices *c) {
     while (c->n && c->p[c->n - 1].pick + 1 >= c->p[c->n - 1].n) c->n--;
     if (!c->n) return false;

@@ -1,4 +1,5 @@
-/* Programs while they are being put together by rules: TVM's State (docs/internals/ansor.md, Schedules).
+/* Programs while they are being put together by rules: TVM's State (docs/internals/ansor.md,
+ * Schedules).
  *
  *   cd_sketch_state: step[0..n_step)   what a record will hold
  *                stage[i].it[k]    the loops so far, outermost first
@@ -32,7 +33,8 @@ enum { CD_SKETCH_ROOT, CD_SKETCH_INLINED, CD_SKETCH_AT };
 
 typedef struct cd_sketch_iter {
     int64_t ext;
-    uint64_t origin; /* bit k: made from axis k of its operator (reduce axes behind spatial ones) */
+    /* bit k: made from axis k of its operator (reduce axes behind spatial ones) */
+    uint64_t origin;
     uint8_t kind, ann;
     int8_t level; /* part of a split, 0 outermost; -1 whole, -2 fused */
 } cd_sketch_iter;
@@ -55,8 +57,8 @@ typedef struct cd_sketch_edge {
 typedef struct cd_sketch_program {
     uint32_t n;
     cd_sketch_op *op; /* (n) */
-    const cd_sketch_edge *in,
-        *out; /* all edges: by reader; by what is read, its readers ascending */
+    /* all edges: by reader; by what is read, its readers ascending */
+    const cd_sketch_edge *in, *out;
     const uint32_t *first_in, *first_out; /* (n + 1) where those of an operator begin */
     struct cd_sketch_program *next;
     uint32_t n_step; /* the steps that made it: where two states share one */
@@ -68,11 +70,13 @@ typedef struct cd_sketch_stage {
     uint32_t n;
     uint8_t at;
     int32_t at_stage, at_it; /* CD_SKETCH_AT */
-    int32_t child,
-        next; /* the first stage that is attached to this one; the next one attached to the same; -1: none. Ascending */
+    /* the first stage that is attached to this one; the next one attached to the same; -1: none.
+     * Ascending */
+    int32_t child, next;
 } cd_sketch_stage;
 
-/* Room for walks over stages, one at a time: cd_sketch_marks_begin. Shared by the states of one arena. */
+/* Room for walks over stages, one at a time: cd_sketch_marks_begin. Shared by the states of one
+ * arena. */
 typedef struct cd_sketch_marks {
     uint32_t *met, *value, *list; /* (cap) met[k] == walk: stage k has been met */
     uint32_t cap, walk;
@@ -108,7 +112,8 @@ typedef struct cd_sketch_tile cd_sketch_tile; /* sketch_tile.c */
 typedef struct cd_sketch_open_split {
     uint32_t step;
     const cd_sketch_tile *tile;
-    int32_t fixed;  /* > 0: the only length, as the sketch has it; mutations change it */
+    /* > 0: the only length, as the sketch has it; mutations change it */
+    int32_t fixed;
     uint32_t stage; /* what the step's stage is called in the end */
 } cd_sketch_open_split;
 
@@ -120,8 +125,8 @@ typedef struct cd_sketch_follower {
 typedef struct cd_sketch_open_splits {
     uint32_t n, n_follower;
     const cd_sketch_open_split *p;
-    const cd_sketch_follower
-        *follower; /* of GPUs, those that become blocks, virtual threads and threads */
+    /* of GPUs, those that become blocks, virtual threads and threads */
+    const cd_sketch_follower *follower;
 } cd_sketch_open_splits;
 
 struct cd_sketch_space {
@@ -139,7 +144,8 @@ struct cd_sketch_space {
 
 typedef struct cd_sketch_options cd_sketch_options;
 
-/* Where choices come from: random numbers; given numbers; given meanings (cd_sketch_choice.value). */
+/* Where choices come from: random numbers; given numbers; given meanings
+ * (cd_sketch_choice.value). */
 typedef enum { CD_SKETCH_RANDOM, CD_SKETCH_PICKS, CD_SKETCH_VALUES } cd_sketch_source;
 
 struct cd_sketch_sampler {
@@ -153,8 +159,8 @@ struct cd_sketch_sampler {
     void *listener;
     cd_sketch_choices given, made;
     uint32_t at; /* next of given */
-    uint32_t *slot, *chain,
-        n_slot; /* of given, by kind and place: place + 1 in the list, and that of the next one behind */
+    /* of given, by kind and place: place + 1 in the list, and that of the next one behind */
+    uint32_t *slot, *chain, n_slot;
     bool oom;
 };
 
@@ -236,8 +242,8 @@ struct cd_sketch_options {
     uint32_t at;
     const uint32_t *value; /* (n + hidden) what each option means; NULL: its number */
     uint32_t n;
-    uint32_t
-        n_draw; /* fresh schedules have one of the first n_draw; 0: the first, without a random number */
+    /* fresh schedules have one of the first n_draw; 0: the first, without a random number */
+    uint32_t n_draw;
     uint32_t other;  /* where meanings are given and none for this: the option */
     uint32_t hidden; /* options behind the n that only records have */
 };
@@ -246,8 +252,9 @@ bool cd_sketch_choices_reserve(cd_sketch_choices *c, uint32_t n);
 /* 0 .. n-1; noted in w->made. n >= 1. */
 uint32_t cd_sketch_choose(cd_sketch_sampler *w, const cd_sketch_options *m);
 uint64_t cd_sketch_random(cd_sketch_sampler *w, uint64_t n); /* 0 .. n-1 */
-/* The length of a split that fresh schedules make by `length`: that, or what Ansor's mutation of tiles leads to: factors
- * move between the two parts. Records also have lengths that fitted the extent of an ancestor. ext < 1: unknown. */
+/* The length of a split that fresh schedules make by `length`: that, or what Ansor's mutation of
+ * tiles leads to: factors move between the two parts. Records also have lengths that fitted the
+ * extent of an ancestor. ext < 1: unknown. */
 int32_t cd_sketch_choose_length(cd_sketch_sampler *w, uint32_t stage, int64_t ext, int32_t length);
 /* Meanings of CD_SKETCH_CHOICE_PLACE. */
 enum { CD_SKETCH_PLACE_INLINE = 0, CD_SKETCH_PLACE_ROOT = 1 };

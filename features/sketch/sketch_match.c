@@ -1,13 +1,14 @@
-/* A record's schedule as choices of a space, which may be of a task of another shape: the steps of the record are
- * read as decisions, and the sampler takes for each the option nearest to it. So a good schedule of one task is a
- * start for another. */
+/* A record's schedule as choices of a space, which may be of a task of another shape: the steps of
+ * the record are read as decisions, and the sampler takes for each the option nearest to it. So a
+ * good schedule of one task is a start for another. */
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"
 
 static bool same_text(cd_str a, cd_str b) { return a.n == b.n && (!a.n || !memcmp(a.p, b.p, a.n)); }
 
-/* The extent that a split notes is not compared: nothing depends on it, and TVM's mutations leave that of an ancestor. */
+/* The extent that a split notes is not compared: nothing depends on it, and TVM's mutations leave
+ * that of an ancestor. */
 static bool same_step(const cd_record_step *a, const cd_record_step *b) {
     const bool noted = a->kind == CD_RECORD_STEP_SP || a->i[1] == b->i[1];
     return a->kind == b->kind && a->stage == b->stage && a->i[0] == b->i[0] && noted &&
@@ -22,9 +23,8 @@ static bool like_step(const cd_record_step *a, const cd_record_step *b) {
     if (b->kind != CD_RECORD_STEP_SP || a->stage != b->stage || a->i[0] != b->i[0] ||
         a->i[2] != b->i[2] || a->n_list != b->n_list)
         return false;
-    for (uint32_t k = 0; k < a->n_list; k++)
-        if (a->list[k] && a->list[k] != b->list[k] && a->n_list > 1)
-            return false; /* a single one is a choice */
+    for (uint32_t k = 0; k < a->n_list; k++) /* a single one is a choice */
+        if (a->list[k] && a->list[k] != b->list[k] && a->n_list > 1) return false;
     return true;
 }
 
@@ -35,7 +35,8 @@ static bool begins(const cd_sketch_state *s, const cd_record *r) {
     return true;
 }
 
-/* The longest sketch that the record begins with: shorter ones are those where rules were skipped. -1: none. */
+/* The longest sketch that the record begins with: shorter ones are those where rules were skipped.
+ * -1: none. */
 static int64_t find_sketch(const cd_sketch_space *sp, const cd_record *r) {
     int64_t best = -1;
     for (uint32_t k = 0; k < sp->n_sketch; k++)

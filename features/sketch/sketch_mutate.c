@@ -1,5 +1,5 @@
-/* From schedules to others near them: Ansor's mutations, and crossover, which Ansor does not have. Both change the
- * list of choices and complete the sketch again. */
+/* From schedules to others near them: Ansor's mutations, and crossover, which Ansor does not have.
+ * Both change the list of choices and complete the sketch again. */
 #include "features/sketch/sketch_internal.h"
 
 /* Streams of random numbers apart from those of draws. */

@@ -1,6 +1,6 @@
-/* Operators of a program and how they read each other: what the rules decide by (docs/internals/ansor.md, Tasks,
- * Access analysis). Cache and rfactor steps change the operators, so a table is made for each combination of such
- * steps and kept. */
+/* Operators of a program and how they read each other: what the rules decide by
+ * (docs/internals/ansor.md, Tasks, Access analysis). Cache and rfactor steps change the operators,
+ * so a table is made for each combination of such steps and kept. */
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"
@@ -19,8 +19,8 @@ typedef struct {
     const cd_schedule *s;
     const cd_schedule_op *op; /* reader */
     const uint32_t *stage_of; /* operator -> stage */
-    uint32_t *seen,
-        *slot; /* by expression id, by stage: the reader + 1 that met it; by stage: which of r */
+    /* by expression id, by stage: the reader + 1 that met it; by stage: which of r */
+    uint32_t *seen, *slot;
     uint32_t *met;
     uint32_t reader;
     cd_arena *a;
@@ -52,7 +52,8 @@ static bool mention(void *ctx, const cd_expr *e) {
     return true;
 }
 
-/* One read: is it simple, does it use each axis once and in order? An rfactor's axis may be one more than a definition may have. */
+/* One read: is it simple, does it use each axis once and in order? An rfactor's axis may be one
+ * more than a definition may have. */
 static void look(walk *w, const cd_expr *load) {
     reading *r = w->now;
     uint32_t count[CD_TE_MAX_AXIS + 1] = {0};
@@ -149,7 +150,8 @@ static void fill_op(cd_sketch_space *sp, const cd_schedule_op *op, const cd_sche
     }
 }
 
-/* Is there an axis longer than 1 that no index of the producer mentions? Two such producers, or one and a reduction, need tiling. */
+/* Is there an axis longer than 1 that no index of the producer mentions? Two such producers, or one
+ * and a reduction, need tiling. */
 static bool lacks_axis(const cd_sketch_op *op, uint64_t mentioned) {
     for (uint32_t d = 0; d < op->n_axis; d++)
         if (op->init[d].ext > 1 && !(mentioned >> d & 1)) return true;

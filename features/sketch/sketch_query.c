@@ -1,4 +1,5 @@
-/* Questions that rules ask about a state. Inlined stages are transparent: their readers take their place. */
+/* Questions that rules ask about a state. Inlined stages are transparent: their readers take their
+ * place. */
 #include <stdlib.h>
 #include <string.h>
 

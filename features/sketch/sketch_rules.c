@@ -1,5 +1,5 @@
-/* Ansor's sketch rules in TVM's order, and the work list that applies them from the last stage to the first
- * (docs/internals/ansor.md, Sketches). */
+/* Ansor's sketch rules in TVM's order, and the work list that applies them from the last stage to
+ * the first (docs/internals/ansor.md, Sketches). */
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"
@@ -17,8 +17,9 @@ typedef struct {
     bool oom, has_const; /* some operator names axes to be unrolled */
 } work;
 
-/* A rule's verdict on (state, stage). Nobody asks for the state after YES_AND_STOP: such a rule changes it itself, others a copy. So the
- * stages that have one choice, which are most of a large task, cost no copies. */
+/* A rule's verdict on (state, stage). Nobody asks for the state after YES_AND_STOP: such a rule
+ * changes it itself, others a copy. So the stages that have one choice, which are most of a large
+ * task, cost no copies. */
 typedef enum { NO, YES, YES_AND_STOP } verdict;
 
 /* A state in which a step did not fit is dropped without an error: the rule did not apply. */
@@ -45,7 +46,8 @@ typedef struct {
 #define MAX_LEVEL 4
 enum { MAX_IT = 2 * CD_TE_MAX_AXIS * (MAX_LEVEL + 1) };
 
-/* Split every axis into as many parts as its letter occurs in `format`, then order by the format. */
+/* Split every axis into as many parts as its letter occurs in `format`, then order by the
+ * format. */
 static bool tile(cd_sketch_state *s, uint32_t stage, const char *format, tiled *out) {
     uint32_t parts[2] = {0, 0};
     static const int64_t open[MAX_LEVEL] = {0};
@@ -173,8 +175,8 @@ static verdict rfactor_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     return YES;
 }
 
-/* Winograd's transforms: the axes of the constant matrices are unrolled, the others split in two. TVM's operators name
- * them in an attribute; they are those that index a constant matrix. */
+/* Winograd's transforms: the axes of the constant matrices are unrolled, the others split in two.
+ * TVM's operators name them in an attribute; they are those that index a constant matrix. */
 static verdict const_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     const cd_sketch_op *op = &s->prog->op[stage];
     if (!op->simplify_const) return NO;
@@ -241,7 +243,8 @@ static bool is_read_by_tiled(const cd_sketch_program *p, uint32_t stage) {
     return false;
 }
 
-/* A stage that a tiled consumer reads gets a shared copy per consumer, attached at the outermost reduction tile. */
+/* A stage that a tiled consumer reads gets a shared copy per consumer, attached at the outermost
+ * reduction tile. */
 static verdict cache_read_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     const uint32_t *list;
     if (!is_read_by_tiled(s->prog, stage)) return NO;
@@ -340,7 +343,8 @@ static bool is_open(const cd_record_step *t) {
     return false;
 }
 
-/* What the stage of step k is called after the later steps; add: those (n) that add a stage, ascending. */
+/* What the stage of step k is called after the later steps; add: those (n) that add a stage,
+ * ascending. */
 static uint32_t final_stage(const cd_sketch_state *s, uint32_t k, const uint32_t *add, uint32_t n) {
     int32_t id = s->step[k].stage;
     for (uint32_t j = 0; j < n; j++) {
@@ -363,8 +367,8 @@ static bool find_open(cd_sketch_space *sp, const cd_sketch_state *s, cd_sketch_o
         if (sp->gpu && t->kind == CD_RECORD_STEP_FSP && t->i[2] >= 3)
             f[out->n_follower++] =
                 (cd_sketch_follower){final_stage(s, k, add, n_add), (uint32_t)t->i[1]};
-        const bool fixed =
-            sp->gpu && t->kind == CD_RECORD_STEP_SP && t->n_list == 1 && t->list[0]; /* by a warp */
+        /* by a warp */
+        const bool fixed = sp->gpu && t->kind == CD_RECORD_STEP_SP && t->n_list == 1 && t->list[0];
         if (!is_open(t) && !fixed) continue;
         const cd_sketch_tile *tile =
             t->i[1] > 0 && !fixed ? cd_sketch_tile_get(sp, t->i[1], t->n_list) : NULL;

@@ -25,7 +25,8 @@ static void fresh_stage(cd_sketch_state *s, uint32_t k) {
         .it = copy_its(s, op->init, n, 0), .n = n, .at = CD_SKETCH_ROOT, .child = -1, .next = -1};
 }
 
-/* Room for n stages; what other states of the arena have there is not needed any more between walks. */
+/* Room for n stages; what other states of the arena have there is not needed any more between
+ * walks. */
 static void make_marks(cd_sketch_state *s, uint32_t n) {
     cd_sketch_marks *m = s->marks ? s->marks : get(s, 1, sizeof *m);
     s->marks = m;
@@ -169,8 +170,9 @@ void cd_sketch_follow_split(cd_sketch_state *s, uint32_t stage, uint32_t it, uin
     const cd_record_step *src = &s->step[source];
     int64_t len[CD_RECORD_STEP_MAX_LIST] = {0};
     int64_t rest = 1;
+    /* 0 when open */
     for (uint32_t k = n_split - 1; k < src->n_list; k++)
-        rest = cd_sketch_saturating_mul(rest, src->list[k]); /* 0 when open */
+        rest = cd_sketch_saturating_mul(rest, src->list[k]);
     for (uint32_t k = 0; k + 1 < n_split && k < src->n_list; k++) len[k] = src->list[k];
     len[n_split - 1] = rest;
     cd_record_step *t = push(s, CD_RECORD_STEP_FSP, stage);

@@ -1,17 +1,19 @@
-/* Ordered factorisations of an extent, numbered: all tile lengths of a split whose innermost is at most 64.
+/* Ordered factorisations of an extent, numbered: all tile lengths of a split whose innermost is at
+ * most 64.
  *
- * A table holds the divisors, ascending, and for every divisor q the number of ways to write it as an outermost
- * part and m lengths. Number k of the lengths (l_1 .. l_n) counts those that come before them when l_1, then l_2,
- * ... ascend: TVM's depth-first order. A divisor's place in a row of ways is its vector of prime exponents in
- * mixed radix, so that the place of a quotient is a difference. */
+ * A table holds the divisors, ascending, and for every divisor q the number of ways to write it as
+ * an outermost part and m lengths. Number k of the lengths (l_1 .. l_n) counts those that come
+ * before them when l_1, then l_2, ... ascend: TVM's depth-first order. A divisor's place in a row
+ * of ways is its vector of prime exponents in mixed radix, so that the place of a quotient is a
+ * difference. */
 #include <math.h>
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"
 
 enum { MAX_PRIME = 16 };
-static const double inner =
-    1e-6; /* more, each level further in: below any difference that is one */
+/* more, each level further in: below any difference that is one */
+static const double inner = 1e-6;
 
 struct cd_sketch_tile {
     uint32_t ext, n_div, most; /* most: lengths that there are rows for */
@@ -100,7 +102,8 @@ uint32_t cd_sketch_tile_count(const cd_sketch_tile *t, uint32_t n) {
     return row(t, n)[t->place[t->n_div - 1]];
 }
 
-/* At each level the divisors ascend; a divisor stands for as many numbers as there are ways to go on. */
+/* At each level the divisors ascend; a divisor stands for as many numbers as there are ways to go
+ * on. */
 void cd_sketch_tile_lengths(const cd_sketch_tile *t, uint32_t n, uint32_t pick, int32_t *len) {
     uint32_t q = t->ext, at = t->place[t->n_div - 1];
     for (uint32_t k = 0; k < n; k++) {
@@ -136,9 +139,11 @@ bool cd_sketch_tile_index(const cd_sketch_tile *t, uint32_t n, const int32_t *le
     return true;
 }
 
-/* By dynamic programming over (lengths still to choose, divisor left): the sum of |log(length / wanted)| of all
- * levels, the outermost as well, is least. Of equals that whose inner lengths are as wanted (vectors, registers): 1920 of a loop
- * that was 48 x 2 x 2 x 16 is 30 x 2 x 2 x 16, not 40 x 2 x 2 x 12, which is as near. */
+/* By dynamic programming over (lengths still to choose, divisor left): the sum of |log(length /
+ *   wanted)| of all
+ * levels, the outermost as well, is least. Of equals that whose inner lengths are as wanted
+ * (vectors, registers): 1920 of a loop that was 48 x 2 x 2 x 16 is 30 x 2 x 2 x 16, not 40 x 2 x 2
+ * x 12, which is as near. */
 uint32_t cd_sketch_tile_nearest(const cd_sketch_tile *t, uint32_t n, const double *want,
                                 cd_arena *a) {
     const uint32_t d = t->n_div;

@@ -1,5 +1,5 @@
-/* TVM writes the processor into the target string only where the user named it (-model=). TenSet's logs name no model, but lie in
- * a folder for each device. */
+/* TVM writes the processor into the target string only where the user named it (-model=). TenSet's
+ * logs name no model, but lie in a folder for each device. */
 #include "features/task/task.h"
 
 #include <string.h>
@@ -26,8 +26,8 @@ cd_str cd_device_arch_of(cd_str target) {
 
 cd_str cd_device_name_of(cd_str target, const char *source) {
     const cd_str model = option(target, "-model=");
-    if (model.n && !cd_str_is(model, "unknown"))
-        return model; /* TVM writes unknown when it was not told */
+    /* TVM writes unknown when it was not told */
+    if (model.n && !cd_str_is(model, "unknown")) return model;
     const char *end = strrchr(source, '/');
     while (end && end > source && end[-1] == '/') end--; /* "v100//a.json" */
     const char *p = end;

@@ -1,5 +1,6 @@
-/* A record has several measured times, or an error number, or neither: files that wait for measurement hold zeros, and a failed
- * measurement costs 1e10 s in TVM. All of these become a label or the reason why there is none. */
+/* A record has several measured times, or an error number, or neither: files that wait for
+ * measurement hold zeros, and a failed measurement costs 1e10 s in TVM. All of these become a label
+ * or the reason why there is none. */
 #include "features/task/task.h"
 
 #include <math.h>
@@ -12,8 +13,8 @@ static uint8_t error_of(const double *cost, uint32_t n, int64_t error_no) {
     if (n == 0) return CD_LABEL_NOT_MEASURED;
     for (uint32_t i = 0; i < n; i++) {
         if (cost[i] >= COST_FAILED) return 8;
-        if (!(cost[i] > 0))
-            return CD_LABEL_NOT_MEASURED; /* 0 in files that are still to be measured; NaN */
+        /* 0 in files that are still to be measured; NaN */
+        if (!(cost[i] > 0)) return CD_LABEL_NOT_MEASURED;
     }
     return 0;
 }

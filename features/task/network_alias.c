@@ -1,5 +1,5 @@
-/* TenSet names a network by model and input shape, "(resnet_50,[(1,3,224,224)])". Configurations name it shorter;
- * this decides what a short name means. */
+/* TenSet names a network by model and input shape, "(resnet_50,[(1,3,224,224)])". Configurations
+ * name it shorter; this decides what a short name means. */
 #include "features/task/task.h"
 
 #include <stdlib.h>

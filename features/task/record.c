@@ -1,5 +1,5 @@
-/* Reads records. A step is described by one line of a table, its code and the kinds of its arguments; reading, writing and
- * error messages follow from it. */
+/* Reads records. A step is described by one line of a table, its code and the kinds of its
+ * arguments; reading, writing and error messages follow from it. */
 
 #include <string.h>
 
@@ -89,7 +89,8 @@ static cdmpp_status read_arg(cd_arena *a, const cd_json *v, char letter, int32_t
     return CDMPP_OK;
 }
 
-/* Integers go into i[] in order; the list and the text of a step have places of their own, since no step has two. */
+/* Integers go into i[] in order; the list and the text of a step have places of their own, since no
+ * step has two. */
 static cdmpp_status read_step(cd_arena *a, const cd_json *v, cd_record_step *out, cdmpp_err *err) {
     const cd_json *c = NULL;
     int64_t stage = 0;
@@ -250,7 +251,8 @@ static cdmpp_status read_version(const cd_json *v, cd_record *out, cdmpp_err *er
                    cd_str_shown(s, 24), s.p);
 }
 
-/* Sort the members out: "i", "r", "v" in any order, once each, an optional "origin", nothing else. */
+/* Sort the members out: "i", "r", "v" in any order, once each, an optional "origin", nothing
+ * else. */
 static cdmpp_status members(const cd_json *line, const cd_json *m[3], cd_str *origin,
                             cdmpp_err *err) {
     static const char name[] = "irv";

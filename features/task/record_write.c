@@ -1,5 +1,5 @@
-/* Writes records in TVM's own byte format: its blanks, six digits of a real number, only the fields that the record's version has. A line
- * that TVM wrote is written back byte for byte. */
+/* Writes records in TVM's own byte format: its blanks, six digits of a real number, only the fields
+ * that the record's version has. A line that TVM wrote is written back byte for byte. */
 #include "features/task/task_internal.h"
 
 #include <math.h>

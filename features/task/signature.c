@@ -1,4 +1,5 @@
-/* Walks a definition and notes its marks. Value expressions are walked down to their reads; of an index only its form counts. */
+/* Walks a definition and notes its marks. Value expressions are walked down to their reads; of an
+ * index only its form counts. */
 #include "features/task/task.h"
 
 #include <stdarg.h>
@@ -140,10 +141,10 @@ static void add_read(walker *w, const cd_expr *load) {
 static bool has_load(const cd_expr *e) { return (e->flags & CD_EXPR_HAS_LOAD) != 0; }
 
 static void note_call(walker *w, const cd_expr *e) {
-    const bool named =
-        e->n && e->a[0]->op == CD_STR; /* call_extern and its kind name the function first */
-    const char *name =
-        strncmp(e->u.name, "tir.", 4) ? e->u.name : e->u.name + 4; /* as task files may have it */
+    /* call_extern and its kind name the function first */
+    const bool named = e->n && e->a[0]->op == CD_STR;
+    /* as task files may have it */
+    const char *name = strncmp(e->u.name, "tir.", 4) ? e->u.name : e->u.name + 4;
     note(w, "intrinsic %s%s%s", name, named ? " " : "", named ? e->a[0]->u.name : "");
     if (!strcmp(name, "if_then_else") && e->n == 3 && has_load(e->a[1]) && has_load(e->a[2]))
         note(w, "operator access joined");

@@ -1,4 +1,5 @@
-/* Steps as one list of numbers: what a data set keeps of them, and what a network reads that looks at nothing but the schedule. */
+/* Steps as one list of numbers: what a data set keeps of them, and what a network reads that looks
+ * at nothing but the schedule. */
 #include <string.h>
 
 #include "features/task/task_internal.h"
@@ -30,7 +31,8 @@ static bool unroll_number(cd_str s, int32_t *out) {
     return true;
 }
 
-/* A memory scope has a place in a list, the unroll pragma its limit, the other pragma -1. No name gets the number of another. */
+/* A memory scope has a place in a list, the unroll pragma its limit, the other pragma -1. No name
+ * gets the number of another. */
 static cdmpp_status name_number(cd_str s, int32_t *out, cdmpp_err *err) {
     if (scope_number(s, out) || unroll_number(s, out)) return CDMPP_OK;
     *out = -1;

@@ -1,5 +1,5 @@
-/* Everything that is read from a target string. TVM's own parser is not needed: three questions are asked of these strings,
- * and each is answered by words of the text. */
+/* Everything that is read from a target string. TVM's own parser is not needed: three questions are
+ * asked of these strings, and each is answered by words of the text. */
 #include "features/task/task.h"
 
 #include <string.h>
@@ -52,15 +52,16 @@ static bool starts(cd_str text, const char *with) {
 
 /* What code is for says -mcpu, -mattr or the triple. -model is a name that somebody gave. */
 uint32_t cd_target_vector_bytes(cd_str target) {
-    /* LLVM's names of processors that have AVX-512, of its features, and of what has registers of 128 bits */
+    /* LLVM's names of processors that have AVX-512, of its features, and of what has registers of
+     * 128 bits */
     static const char *const wide[] = {
         "avx512",        "znver4",        "znver5",        "icelake",    "cannonlake",
         "cascadelake",   "cooperlake",    "tigerlake",     "rocketlake", "sapphirerapids",
         "emeraldrapids", "graniterapids", "diamondrapids", "knl",        "knm",
         "x86-64-v4"};
-    static const char *const narrow[] = {"aarch64", "arm64", "armv"},
-                             *const sse[] = {"-mcpu=x86-64",  "-mcpu=x86-64-v2", "-mcpu=generic",
-                                             "-mcpu=nehalem", "-mcpu=westmere",  "-mcpu=corei7"};
+    static const char *const narrow[] = {"aarch64", "arm64", "armv"};
+    static const char *const sse[] = {"-mcpu=x86-64",  "-mcpu=x86-64-v2", "-mcpu=generic",
+                                      "-mcpu=nehalem", "-mcpu=westmere",  "-mcpu=corei7"};
     bool triple = false, said = false;
     uint32_t bytes = 32;
     for (size_t at = 0, end; at < target.n; at = end + 1) {
@@ -100,7 +101,8 @@ cd_hardware cd_target_hardware(bool gpu, int64_t num_cores, int64_t vector_bytes
 static const char *const kind[] = {"llvm",    "c",     "cuda",    "nvptx",   "rocm",
                                    "opencl",  "metal", "vulkan",  "opengl",  "webgpu",
                                    "hexagon", "aocl",  "sdaccel", "stackvm", "ext_dev"};
-/* Attributes that are often there. Of the others nobody here knows whether they are right, so only a word that is near one of these is doubted. */
+/* Attributes that are often there. Of the others nobody here knows whether they are right, so only
+ * a word that is near one of these is doubted. */
 static const char *const attribute[] = {"-num-cores",
                                         "-mcpu",
                                         "-mattr",

@@ -1,5 +1,5 @@
-/* The registry of tasks and networks. A hash table by workload key finds the first entry of a key; entries of other
- * target kinds hang behind it and share its definition. */
+/* The registry of tasks and networks. A hash table by workload key finds the first entry of a key;
+ * entries of other target kinds hang behind it and share its definition. */
 #include "features/task/task.h"
 
 #include <stdio.h>
@@ -41,7 +41,8 @@ void cd_task_registry_free(cd_task_registry *t) {
 }
 
 /* ---- keys ---- */
-/* The next character that is neither a bracket nor a blank, unless it is inside quotes; 0: the end. */
+/* The next character that is neither a bracket nor a blank, unless it is inside quotes; 0: the
+ * end. */
 static char next_char(cd_str *key, bool *quoted) {
     while (key->n) {
         const char c = *key->p;
@@ -80,9 +81,10 @@ static cd_str full_key(const cd_task_entry *e) {
     return e->other && is_flat(key) ? (cd_str){e->other, strlen(e->other)} : key;
 }
 
-/* Slot of the key; else that of the only one that is the same in its other form; else the free slot where it belongs. n_slot > 0.
- * Two nested keys may have the same flat form. So an entry keeps both forms: what it was found by once, it is always found by, and
- * no other nested key is taken for its own. */
+/* Slot of the key; else that of the only one that is the same in its other form; else the free slot
+ * where it belongs. n_slot > 0. Two nested keys may have the same flat form. So an entry keeps both
+ * forms: what it was found by once, it is always found by, and no other nested key is taken for its
+ * own. */
 static uint32_t find_slot(const cd_task_registry *t, cd_str key) {
     uint32_t i = key_hash(key) & (t->n_slot - 1), n_twin = 0, twin = 0;
     for (; t->slot[i]; i = (i + 1) & (t->n_slot - 1)) {
@@ -131,8 +133,8 @@ static cdmpp_status new_entry(cd_task_registry *t, cd_str key, cd_task_entry *fi
     return CDMPP_OK;
 }
 
-/* An entry without a target kind takes the first kind that comes: a network may name a task before its file is
- * read. */
+/* An entry without a target kind takes the first kind that comes: a network may name a task before
+ * its file is read. */
 cdmpp_status cd_task_registry_entry(cd_task_registry *t, cd_str key, const char *kind,
                                     cd_task_entry **out, cdmpp_err *err) {
     if (key.n == 0 || memchr(key.p, 0, key.n))
@@ -261,7 +263,8 @@ const cd_network *cd_task_registry_network(const cd_task_registry *t, size_t i) 
     return i < t->n_net ? &t->net[i] : NULL;
 }
 
-/* Behind what differs: printed definitions that were refused, unless another file defined their task. */
+/* Behind what differs: printed definitions that were refused, unless another file defined their
+ * task. */
 const cdmpp_err *cd_task_registry_unused(const cd_task_registry *t, size_t i) {
     if (i < t->n_unused) return &t->unused[i];
     size_t left = i - t->n_unused;

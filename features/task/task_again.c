@@ -1,4 +1,5 @@
-/* A workload key that comes again with another definition: it is kept beside the first, and told. Only a print that came first gives way. */
+/* A workload key that comes again with another definition: it is kept beside the first, and told.
+ * Only a print that came first gives way. */
 #include <string.h>
 
 #include "base/cli/cli.h"
@@ -46,7 +47,8 @@ static cdmpp_status add_twin(cd_task_registry *t, const cd_task_entry *of, cd_te
     return CDMPP_OK;
 }
 
-/* The twin that says the same as `dag` gives up its place to `print`; without such a twin the print becomes one. */
+/* The twin that says the same as `dag` gives up its place to `print`; without such a twin the print
+ * becomes one. */
 static cdmpp_status print_as_twin(cd_task_registry *t, const cd_task_entry *first,
                                   const cd_te_dag *dag, cd_te_dag *print, cdmpp_err *err) {
     for (cd_task_twin *w = first->twins; w; w = w->next) {
@@ -60,8 +62,9 @@ static cdmpp_status print_as_twin(cd_task_registry *t, const cd_task_entry *firs
     return add_twin(t, first, print, err);
 }
 
-/* A definition that is no print says more, and rests on no assumption: it takes the place of a print that came before it. A print that
- * differs is kept as a twin and told, as if it had come later. */
+/* A definition that is no print says more, and rests on no assumption: it takes the place of a
+ * print that came before it. A print that differs is kept as a twin and told, as if it had come
+ * later. */
 static cdmpp_status replace_print(cd_task_registry *t, cd_task_entry *first, cd_te_dag *dag,
                                   cdmpp_err *err) {
     cdmpp_err *what;
@@ -87,7 +90,8 @@ static cdmpp_status replace_print(cd_task_registry *t, cd_task_entry *first, cd_
     return CDMPP_OK;
 }
 
-/* A print lacks what the other definition may say more: then it is the same if it prints the same. */
+/* A print lacks what the other definition may say more: then it is the same if it prints the
+ * same. */
 static cdmpp_status is_known(const cd_task_entry *e, const cd_te_dag *dag, bool printed,
                              bool *known, cdmpp_err *err) {
     *known = defined(&e->pub, dag);

@@ -1,5 +1,6 @@
-/* Our text form of tasks -> registry. Operators may stand in any order that defines before use; they are put into
- * TVM's stage order at the end, because steps of records refer to stage numbers. */
+/* Our text form of tasks -> registry. Operators may stand in any order that defines before use;
+ * they are put into TVM's stage order at the end, because steps of records refer to stage
+ * numbers. */
 #include "features/task/task_internal.h"
 
 #include <string.h>
@@ -115,7 +116,8 @@ static cdmpp_status arguments(cd_task_file *f, const cd_json *list, const reads 
     return CDMPP_OK;
 }
 
-/* Tensors were numbered in file order while reading; after sorting they are numbered anew and loads are rewritten. */
+/* Tensors were numbered in file order while reading; after sorting they are numbered anew and loads
+ * are rewritten. */
 static cdmpp_status place_ops(cd_task_file *f, const cd_json *args) {
     cd_te_dag *d = f->dag;
     reads r = {.dag = d, .a = f->a};
@@ -191,7 +193,8 @@ static cdmpp_status text_member(cd_task_registry *t, const cd_json *v, const cha
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "task");
 }
 
-/* The line of a task. Its key is a part of the text, unless it has escapes: then the task's first member that is one says it. 0: none is. */
+/* The line of a task. Its key is a part of the text, unless it has escapes: then the task's first
+ * member that is one says it. 0: none is. */
 static long line_of(const cd_task_registry *t, const cd_json *task) {
     const cd_json *m = task->u.child;
     long line = 1;
@@ -207,8 +210,8 @@ static cdmpp_status define(cd_task_registry *t, cd_arena *a, const cd_json *v, c
     if (e->pub.dag && !cd_json_get(v, "ops")) return CDMPP_OK;
     CD_TRY(cd_te_dag_new(&f.dag, err));
     cdmpp_status st = read_ops(&f, v);
-    if (f.dag->pool.oom)
-        st = CD_FAIL(err, ENOMEM, "expressions"); /* whatever else it looked like */
+    /* whatever else it looked like */
+    if (f.dag->pool.oom) st = CD_FAIL(err, ENOMEM, "expressions");
     if (st) cd_te_dag_free(f.dag);
     else if (e->pub.dag) st = cd_task_again(t, e, f.dag, false, line_of(t, v), err);
     else cd_task_set_dag(t, e, f.dag);

@@ -1,5 +1,6 @@
-/* One operator of the text form -> one of the definition. Names are resolved while expressions are read: an operator
- * sees the tensors above it and its own axes, a combiner only its own variables. */
+/* One operator of the text form -> one of the definition. Names are resolved while expressions are
+ * read: an operator sees the tensors above it and its own axes, a combiner only its own
+ * variables. */
 #include <stdio.h>
 #include <string.h>
 

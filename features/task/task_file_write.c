@@ -1,5 +1,5 @@
-/* Registry -> our text form. Names that the notation cannot hold, or that are taken twice, are replaced by made-up
- * ones; the original name stays as "name", the other becomes "ref". */
+/* Registry -> our text form. Names that the notation cannot hold, or that are taken twice, are
+ * replaced by made-up ones; the original name stays as "name", the other becomes "ref". */
 #include <string.h>
 
 #include "features/task/task_internal.h"

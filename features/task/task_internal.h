@@ -15,10 +15,12 @@ const char *cd_record_step_args(cd_record_step_kind k);
 typedef struct cd_task_entry {
     cd_task pub;
     uint32_t index;
-    bool owns_dag;     /* else it is that of an entry with the same key */
-    const char *other; /* the other form of its key, flat or nested, once that came; NULL before */
+    bool owns_dag; /* else it is that of an entry with the same key */
+    /* the other form of its key, flat or nested, once that came; NULL before */
+    const char *other;
     struct cd_task_entry *next; /* same key, another target kind */
-    const char *printed; /* MD5 of the text of a printed definition that was tried; NULL: none */
+    /* MD5 of the text of a printed definition that was tried; NULL: none */
+    const char *printed;
     const cdmpp_err *refused; /* why the printed definition is not used, with its place; NULL */
     unsigned rests;           /* the assumptions (dagtext.h) that the definition rests on */
     bool from_print;          /* the definition is a printed one: without tags and attributes */
@@ -45,8 +47,8 @@ struct cd_task_registry {
     const char *name, *text, *end; /* of the file that is being read */
     unsigned assume;               /* what printed definitions may assume (dagtext.h) */
     size_t n_unused, cap_unused;
-    cdmpp_err *
-        unused; /* (n_unused) definitions and networks that are not used, because an earlier one differs */
+    /* (n_unused) definitions and networks that are not used, because an earlier one differs */
+    cdmpp_err *unused;
 };
 
 /* FNV-1a, folded: the tables of this room are keyed by short texts. */
@@ -67,13 +69,15 @@ uint32_t cd_task_registry_first(const cd_task_registry *t, const cd_task_entry *
 void cd_task_set_dag(cd_task_registry *t, cd_task_entry *e, CD_TAKE cd_te_dag *dag);
 /* The place in `unused` where the next one is told. Errors: ENOMEM. */
 cdmpp_status cd_task_not_used(cd_task_registry *t, cdmpp_err **out, cdmpp_err *err);
-/* A key came again. A definition that is neither the entry's nor a twin's is kept as a twin and told in `unused`. line 0: none. printed: it comes
- * from a print, which lacks tags and attributes. One that does not takes the place of one that does; that is the twin then. Errors: ENOMEM. */
+/* A key came again. A definition that is neither the entry's nor a twin's is kept as a twin and
+ * told in `unused`. line 0: none. printed: it comes from a print, which lacks tags and attributes.
+ * One that does not takes the place of one that does; that is the twin then. Errors: ENOMEM. */
 cdmpp_status cd_task_again(cd_task_registry *t, cd_task_entry *e, CD_TAKE cd_te_dag *dag,
                            bool printed, long line, cdmpp_err *err);
 cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why,
                              cdmpp_err *err);
-/* Register a network unless its name is known; one with other tasks or weights is then kept in `unused`. Copies. */
+/* Register a network unless its name is known; one with other tasks or weights is then kept in
+ * `unused`. Copies. */
 cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, const uint32_t *task,
                                           const int64_t *weight, uint32_t n, cdmpp_err *err);
 

@@ -1,4 +1,5 @@
-/* Task files into the registry: which kind a file is, decided by its content; folders; networks.json. */
+/* Task files into the registry: which kind a file is, decided by its content; folders;
+ * networks.json. */
 #include <stdio.h>
 #include <string.h>
 

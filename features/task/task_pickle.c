@@ -1,5 +1,6 @@
-/* TVM's task pickles -> registry: SearchTask objects, their targets and hardware, and the network that a file is
- * named after. A task whose definition cannot be read is kept with the reason; the others are not affected. */
+/* TVM's task pickles -> registry: SearchTask objects, their targets and hardware, and the network
+ * that a file is named after. A task whose definition cannot be read is kept with the reason; the
+ * others are not affected. */
 #include <string.h>
 
 #include "features/task/task_internal.h"
@@ -26,10 +27,10 @@ static cdmpp_status put_value(const cd_tvm_graph *g, uint32_t node, cd_buf *out,
         return CDMPP_OK;
     case CD_TVM_ARRAY:
         if (nested) return CDMPP_OK;
-        CD_TRY(cd_tvm_graph_items(g, node, &it, &n));
+        it = cd_tvm_graph_items(g, node, &n);
         for (uint32_t k = 0; k < n; k++) {
             if (k) cd_buf_puts(out, ",");
-            CD_TRY(cd_tvm_graph_item(g, node, &it, &item));
+            item = cd_tvm_graph_item(&it);
             CD_TRY(put_value(g, item, out, true));
         }
         return CDMPP_OK;
@@ -73,9 +74,9 @@ static cdmpp_status put_keys(const cd_tvm_graph *g, uint32_t array, cd_buf *out)
     const cd_json *it;
     uint32_t n, item;
     cd_str s;
-    CD_TRY(cd_tvm_graph_items(g, array, &it, &n));
+    it = cd_tvm_graph_items(g, array, &n);
     for (uint32_t k = 0; k < n; k++) {
-        CD_TRY(cd_tvm_graph_item(g, array, &it, &item));
+        item = cd_tvm_graph_item(&it);
         CD_TRY(cd_tvm_graph_text(g, item, &s));
         cd_buf_puts(out, k ? "," : " -keys=");
         cd_buf_put(out, s.p, s.n);

@@ -1,8 +1,11 @@
-/* Texts in which TVM printed definitions beside their workload keys: what a tuner or a compiler wrote to its terminal.
+/* Texts in which TVM printed definitions beside their workload keys: what a tuner or a compiler
+ * wrote to its terminal.
  *
- *   anything ["d373...", [1, 7, 7, 512], ...] anything      a key
- *   p0 = PLACEHOLDER [1, 7, 7, 512]                         its definition: the lines behind it until their MD5 is that of the key;
- *   conv2d(n, y, x, f) += ...                               other lines may stand between. Or all of them before the key
+ *   anything ["d373...", [1, 7, 7, 512], ...] anything  a key
+ *   p0 = PLACEHOLDER [1, 7, 7, 512]                     its definition: the lines behind it until
+ *                                                       their MD5 is that of the key;
+ *   conv2d(n, y, x, f) += ...                           other lines may stand between. Or all of
+ *                                                       them before the key
  *
  * A line may have several keys; the definitions behind it are theirs in any order.
  * A definition that cannot be read, or only by guessing, is not used: its key gets the reason. */
@@ -18,12 +21,12 @@ typedef struct {
     cd_task_registry *t;
     cdmpp_err *err;
     const char *path;
-    cd_str *key,
-        key_of; /* those of the last line with keys that have no definition yet; the one that is dealt with */
+    /* those of the last line with keys that have no definition yet; the one that is dealt with */
+    cd_str *key, key_of;
     size_t n_key, cap_key;
     long line, key_line;
-    cd_buf
-        text; /* lines of a definition since that line, or since the last definition that was taken */
+    /* lines of a definition since that line, or since the last definition that was taken */
+    cd_buf text;
     unsigned n_line; /* MAX_LINES + 1: there were more, and the text is not whole */
     bool placeholder;
 } reader;
@@ -32,7 +35,8 @@ typedef struct {
 
 static bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
-/* A key that begins at p: ["32 hex digits" and brackets, digits, commas up to the bracket that closes it. */
+/* A key that begins at p: ["32 hex digits" and brackets, digits, commas up to the bracket that
+ * closes it. */
 static bool key_at(const char *p, size_t n, cd_str *key) {
     size_t i = 2;
     int depth = 1;
@@ -76,7 +80,8 @@ static cdmpp_status refuse(reader *r, cd_task_entry *e, cdmpp_err *why) {
     return e->pub.dag ? CDMPP_OK : cd_task_set_why(r->t, e, why, r->err);
 }
 
-/* Other arguments of a call have the same hash, for example another padding: then records of the key may be of either. */
+/* Other arguments of a call have the same hash, for example another padding: then records of the
+ * key may be of either. */
 static cdmpp_status two_texts(reader *r, cd_task_entry *e) {
     cdmpp_err why = {0};
     (void)CD_FAIL(&why, ENOTASK,
@@ -121,7 +126,8 @@ static cdmpp_status take(reader *r, cd_str key) {
     return keep(r, e, dag, rests);
 }
 
-/* Why lines behind a key are not its definition. CDMPP_OK: they are, or memory is short, then r->err says so. */
+/* Why lines behind a key are not its definition. CDMPP_OK: they are, or memory is short, then
+ * r->err says so. */
 static cdmpp_status why_not(reader *r, cd_str key, cdmpp_err *why) {
     cd_te_dag *dag;
     unsigned rests;
@@ -159,7 +165,8 @@ static void forget(reader *r) {
     r->placeholder = false;
 }
 
-/* Texts that differ in shapes alone have one hash. Of several keys with it the text is that of the first one that it can be read for. */
+/* Texts that differ in shapes alone have one hash. Of several keys with it the text is that of the
+ * first one that it can be read for. */
 static cdmpp_status owner(reader *r, const char *hash, size_t *out) {
     size_t n = 0;
     *out = r->n_key;
@@ -209,7 +216,8 @@ static cdmpp_status add_line(reader *r, cd_str line) {
     return try_text(r, &taken);
 }
 
-/* A line with keys. The text before it is the definition of one of them, or was none of those before. */
+/* A line with keys. The text before it is the definition of one of them, or was none of those
+ * before. */
 static cdmpp_status new_keys(reader *r, cd_str key, cd_str rest) {
     reader old = *r;
     bool taken = false;

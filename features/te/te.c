@@ -1,5 +1,5 @@
-/* Checks a definition once, so that no later code has to: types, ranks, variables and sizes of every expression. The
- * same walk counts the flops (docs/internals/ansor.md, Tasks). */
+/* Checks a definition once, so that no later code has to: types, ranks, variables and sizes of
+ * every expression. The same walk counts the flops (docs/internals/ansor.md, Tasks). */
 #include "features/te/te.h"
 
 #include <math.h>
@@ -29,8 +29,8 @@ typedef struct {
     cd_te_dag *dag;
     const cd_te_op *op;
     uint32_t *stamp, *tree; /* (pool.n) tree: nodes when unfolded */
-    double
-        *flop; /* (pool.n) additions, multiplications ... per evaluation; NAN: cannot be counted */
+    /* (pool.n) additions, multiplications ... per evaluation; NAN: cannot be counted */
+    double *flop;
     uint32_t *owner; /* (pool.n_var) stamp of the walk that may use the variable */
     uint32_t epoch;
     uint64_t budget; /* nodes that may still be visited */
@@ -99,8 +99,8 @@ static double node_flop(const checker *c, const cd_expr *e) {
     }
 }
 
-/* Memoised per operator: an expression that occurs many times is visited once. The budget bounds definitions whose
- * operators share expressions. */
+/* Memoised per operator: an expression that occurs many times is visited once. The budget bounds
+ * definitions whose operators share expressions. */
 static cdmpp_status walk(checker *c, const cd_expr *e, uint32_t depth) {
     if (c->stamp[e->id] == c->epoch) return CDMPP_OK;
     if (depth > CD_TE_MAX_DEPTH)
@@ -171,8 +171,8 @@ static cdmpp_status check_reducer(checker *c, double *flop) {
     return walk_all(c, r->identity, r->n, &ignored);
 }
 
-/* Variables are owned by the operator's axes while it is checked; the combiner of a reduction sees its own variables
- * only. */
+/* Variables are owned by the operator's axes while it is checked; the combiner of a reduction sees
+ * its own variables only. */
 static cdmpp_status check_compute(checker *c, double *flop) {
     const cd_te_op *op = c->op;
     double space = 1, reduce = 1, body = 0;

@@ -1,5 +1,6 @@
-/* The door of features/te: a task's compute definition, a DAG of tensor-expression operators. It comes from TVM's pickles, from task
- * files or from a network; schedules are applied to it. Further header of the room: te_text.h (expressions as text).
+/* The door of features/te: a task's compute definition, a DAG of tensor-expression operators. It
+ * comes from TVM's pickles, from task files or from a network; schedules are applied to it. Further
+ * header of the room: te_text.h (expressions as text).
  *
  *   A[i,k]  B[k,j]            op 0, op 1   PLACEHOLDER
  *      \     /
@@ -7,8 +8,8 @@
  *        |
  *   D(i,j) = max(C, 0)        op 3         axis i,j  body[0]
  *
- *   (1) ops are in TVM's stage order (docs/internals/ansor.md, Tasks): an operator comes after every
- *       operator it reads, and op i is stage i of the task's initial state;
+ *   (1) ops are in TVM's stage order (docs/internals/ansor.md, Tasks): an operator comes after
+ *       every operator it reads, and op i is stage i of the task's initial state;
  *   (2) tensor number = first_tensor of its op + output index; LOAD nodes carry
  *       tensor numbers; tensors are numbered in op order without gaps;
  *   (3) every expression lives in the dag's own pool, frozen after building;
@@ -46,8 +47,8 @@ typedef struct cd_te_op {
     const char *name, *tag;
     bool is_placeholder;
     bool is_output; /* no other op reads it */
-    bool
-        const_matrix; /* attrs["const_matrix"]: features see the value 1.0 (ansor.md, Normalization) */
+    /* attrs["const_matrix"]: features see the value 1.0 (ansor.md, Normalization) */
+    bool const_matrix;
     bool simplify_const; /* attrs["auto_scheduler_simplify_const_tensor_indices"] present */
     double flop_attr;    /* attrs["FLOP"], -1 when absent */
     uint32_t n_axis, n_raxis, n_out, rank;
@@ -64,14 +65,16 @@ typedef struct cd_te_op {
     bool layout_free;           /* some op lists it in attrs["layout_free_placeholders"] */
 } cd_te_op;
 
-/* The identity of sum (CD_ADD), max or min for a type, and this reducer of one value, in the dag's memory. Errors: ENOMEM. */
+/* The identity of sum (CD_ADD), max or min for a type, and this reducer of one value, in the dag's
+ * memory. Errors: ENOMEM. */
 const cd_expr *cd_te_identity(cd_expr_pool *p, cd_expr_op op, cd_dtype t);
 struct cd_te_dag;
 cdmpp_status cd_te_reducer_usual(struct cd_te_dag *dag, cd_expr_op op, cd_dtype t,
                                  cd_te_reducer *out, cdmpp_err *err);
 
 /* What no schedule of a definition can leave out, as far as that is plain to see:
- *   flop   operations of reductions, by the narrowest type that they read. A source that a condition fills with zeros (padding) counts by its share
+ *   flop   operations of reductions, by the narrowest type that they read. A source that a
+ *          condition fills with zeros (padding) counts by its share
  *          of read elements; matrices of constants and conditional reductions count nothing
  *   bytes  results, and arguments of which every element is read at plain indices */
 typedef enum cd_te_least_type {
@@ -104,8 +107,9 @@ enum {
     CD_TE_BASIC = 1,     /* none of the others: element by element */
     CD_TE_REDUCE = 2,    /* axes of a reduction */
     CD_TE_CONDITION = 4, /* a select, an if, a conditional reduction: padding for one */
-    CD_TE_INDEX =
-        8, /* an index that is no sum of axes and their multiples (a division, a read), an extent that depends on the element */
+    /* an index that is no sum of axes and their multiples (a division, a read), an extent that
+     * depends on the element */
+    CD_TE_INDEX = 8,
     CD_TE_TYPES = 8
 };
 unsigned cd_te_constructs_of(const cd_te_dag *dag);
@@ -154,7 +158,8 @@ void cd_te_dag_print_whole(struct cd_buf *out, const cd_te_dag *dag);
  * the DAG printed uncut, without shapes of placeholders and arguments of a call
  * that is a whole body. 32 hex digits + NUL. Errors: ENOMEM. */
 cdmpp_status cd_te_dag_hash(const cd_te_dag *dag, char out[33], cdmpp_err *err);
-/* The same of all that there is: shapes, ranges and types too, so that no two definitions share it. */
+/* The same of all that there is: shapes, ranges and types too, so that no two definitions share
+ * it. */
 cdmpp_status cd_te_dag_hash_all(const cd_te_dag *dag, char out[33], cdmpp_err *err);
 /* Append TVM's workload key: ["hash", [shape of an argument], ...]. */
 void cd_te_workload_key(struct cd_buf *out, const cd_te_dag *dag, const char hash[33]);
@@ -192,6 +197,7 @@ cdmpp_status cd_te_unparse(struct cd_buf *out, const cd_expr *e, const cd_names 
 
 /* Usable as a name in an expression? */
 bool cd_te_is_identifier(const char *s, size_t n);
-/* Functions of the notation that are no calls: CD_MIN for "min" ...; CD_EXPR_OP_COUNT for others. */
+/* Functions of the notation that are no calls: CD_MIN for "min" ...; CD_EXPR_OP_COUNT for
+ * others. */
 cd_expr_op cd_te_function(const char *s, size_t n);
 #endif

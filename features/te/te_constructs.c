@@ -1,4 +1,5 @@
-/* What a definition is made of, by EOP's categories of what there is to optimise. It is read off the expressions; names of operators play no part. */
+/* What a definition is made of, by EOP's categories of what there is to optimise. It is read off
+ * the expressions; names of operators play no part. */
 #include <string.h>
 
 #include "features/te/te.h"
@@ -7,7 +8,8 @@ static bool is_condition(const cd_expr *e) {
     return e->op == CD_SELECT || (e->op == CD_CALL && !strcmp(e->u.name, "if_then_else"));
 }
 
-/* Sums of axes and of multiples of axes are what loops count themselves; everything else in an index is work, or unknown before the run. */
+/* Sums of axes and of multiples of axes are what loops count themselves; everything else in an
+ * index is work, or unknown before the run. */
 static bool is_plain_index(const cd_expr *e) {
     if (e->op == CD_INT || e->op == CD_VAR) return true;
     if (e->op != CD_ADD && e->op != CD_SUB && e->op != CD_MUL && e->op != CD_CAST) return false;

@@ -1,5 +1,5 @@
-/* A copy of a definition that shares nothing with the original: operators by value, expressions made anew in a pool
- * of its own. A registry needs one when the caller keeps the original. */
+/* A copy of a definition that shares nothing with the original: operators by value, expressions
+ * made anew in a pool of its own. A registry needs one when the caller keeps the original. */
 #include <string.h>
 
 #include "features/te/te.h"

@@ -1,5 +1,5 @@
-/* Equality of definitions up to the numbers of their variables. Two files with the same workload key must define the
- * same; their variables are numbered by whoever read them. */
+/* Equality of definitions up to the numbers of their variables. Two files with the same workload
+ * key must define the same; their variables are numbered by whoever read them. */
 #include <string.h>
 
 #include "features/te/te.h"

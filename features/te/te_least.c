@@ -1,5 +1,5 @@
-/* The least that a definition asks of any device: a bound below every schedule's time. It counts only what is plain to see, because a bound that
- * is too high would correct right answers. */
+/* The least that a definition asks of any device: a bound below every schedule's time. It counts
+ * only what is plain to see, because a bound that is too high would correct right answers. */
 #include "features/te/te.h"
 
 #include <math.h>
@@ -8,11 +8,13 @@
 typedef struct {
     const cd_te_dag *dag;
     const cd_te_op *op;
-    const double *
-        share; /* of each operator before this one: part of its elements that may be other than zero */
-    bool condition;      /* found in the body */
-    double read, source; /* product of shares of the tensors read; elements of the largest one */
-    int type; /* narrowest that is read; CD_TE_N_LEAST: none, or one of which no peak is described */
+    /* of each operator before this one: part of its elements that may be other than zero */
+    const double *share;
+    bool condition; /* found in the body */
+    /* product of shares of the tensors read; elements of the largest one */
+    double read, source;
+    /* narrowest that is read; CD_TE_N_LEAST: none, or one of which no peak is described */
+    int type;
 } looking;
 
 static double elements(const cd_te_op *op) {

@@ -1,5 +1,6 @@
-/* A definition as TVM prints it, one line per operator. The MD5 of a short form is the first part of TVM's workload
- * keys, so the text must be TVM's byte by byte (docs/internals/ansor.md, Tasks). */
+/* A definition as TVM prints it, one line per operator. The MD5 of a short form is the first part
+ * of TVM's workload keys, so the text must be TVM's byte by byte (docs/internals/ansor.md,
+ * Tasks). */
 #include <string.h>
 
 #include "features/te/te.h"
@@ -104,7 +105,8 @@ static void put_op(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_names *
     }
 }
 
-/* READ: for people. WHOLE: the same, not cut. KEY: what TVM's keys depend on. ALL: also shapes, types and ranges. */
+/* READ: for people. WHOLE: the same, not cut. KEY: what TVM's keys depend on. ALL: also shapes,
+ * types and ranges. */
 typedef enum { READ, WHOLE, KEY, ALL } form;
 
 static void put_ranges(cd_buf *out, const cd_te_op *op, const cd_names *names) {

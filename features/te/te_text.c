@@ -1,4 +1,5 @@
-/* Reads an expression in the notation of task files: a precedence parser with levels || 1, && 2, comparisons 3, + -
+/* Reads an expression in the notation of task files: a precedence parser with levels || 1, && 2,
+ *   comparisons 3, + -
  * 4, * / // % 5. Types are checked while reading, so an error names its column. */
 #include "features/te/te.h"
 
@@ -26,10 +27,8 @@ typedef struct {
 
 static cdmpp_status place(parser *ps, cdmpp_status st) {
     char at[32];
-    if (!ps->err) return st;
     snprintf(at, sizeof at, "column %ld", (long)(ps->p - ps->beg) + 1);
-    cd_err_add_key(ps->err, at);
-    return st;
+    return cd_err_key(ps->err, st, at);
 }
 
 static cdmpp_status expected(parser *ps, const char *what) {
@@ -141,7 +140,8 @@ static cdmpp_status binary(parser *ps, cd_expr_op op, value *a, value *b, value 
 
 /* ---- literals ---- */
 
-/* An integer literal may have a float type ("1:float16"); a fraction must not have an integer type. */
+/* An integer literal may have a float type ("1:float16"); a fraction must not have an integer
+ * type. */
 static cdmpp_status put_literal(parser *ps, bool whole, bool neg, uint64_t i, double f,
                                 value *out) {
     cd_dtype type = whole ? CD_I32 : CD_F32;
@@ -165,7 +165,8 @@ static cdmpp_status put_literal(parser *ps, bool whole, bool neg, uint64_t i, do
     return CDMPP_OK;
 }
 
-/* The letters of a number are collected first; integers are read exactly, everything else by strtod. */
+/* The letters of a number are collected first; integers are read exactly, everything else by
+ * strtod. */
 static cdmpp_status literal(parser *ps, bool neg, value *out) {
     char buf[64];
     const char *b = ps->p;

@@ -1,5 +1,5 @@
-/* Writes an expression in the notation of task files, with as few parentheses as the grammar needs. What is written
- * reads back as the same expression, types included. */
+/* Writes an expression in the notation of task files, with as few parentheses as the grammar needs.
+ * What is written reads back as the same expression, types included. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,9 +152,10 @@ static cdmpp_status put(writer *w, const cd_expr *e, unsigned min_level) {
         return put_args(w, e, "[", "]");
     case CD_DIV: cd_buf_puts(w->out, "truncdiv"); return put_args(w, e, "(", ")");
     case CD_MOD: cd_buf_puts(w->out, "truncmod"); return put_args(w, e, "(", ")");
+    /* min max select */
     default:
         cd_buf_puts(w->out, cd_expr_op_name((cd_expr_op)e->op));
-        return put_args(w, e, "(", ")"); /* min max select */
+        return put_args(w, e, "(", ")");
     }
 }
 

@@ -1,5 +1,5 @@
-/* Shards of a definition, and the join of partial sums. Each is planned backward, from the piece of the result to the
- * boxes that it needs, and then built forward, operator by operator. */
+/* Shards of a definition, and the join of partial sums. Each is planned backward, from the piece of
+ * the result to the boxes that it needs, and then built forward, operator by operator. */
 #include "features/te_shard/te_shard_internal.h"
 
 static cdmpp_status find_result(const cd_te_dag *whole, uint32_t *result, cdmpp_err *err) {

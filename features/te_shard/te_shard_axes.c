@@ -1,11 +1,13 @@
-/* Which axes an operator can be split along, and what people call them: N, H, W, O, I of convolutions, M, N, K of
- * products. Names come from how the main operator, the one with most additions, reads its two factors. */
+/* Which axes an operator can be split along, and what people call them: N, H, W, O, I of
+ * convolutions, M, N, K of products. Names come from how the main operator, the one with most
+ * additions, reads its two factors. */
 #include <stdio.h>
 #include <string.h>
 
 #include "features/te_shard/te_shard_internal.h"
 
-/* If half of an axis still needs more than this share of the additions, splitting it is useless: a softmax along its own axis. */
+/* If half of an axis still needs more than this share of the additions, splitting it is useless: a
+ * softmax along its own axis. */
 #define MOST_REPEATED 0.75
 
 static cdmpp_status no_memory(cdmpp_err *err) {
@@ -126,7 +128,8 @@ static const cd_expr *without_cast(const cd_expr *e) {
     return e;
 }
 
-/* An axis that shares an index with a reduction axis and does not occur in the second factor: rows and columns of images. */
+/* An axis that shares an index with a reduction axis and does not occur in the second factor: rows
+ * and columns of images. */
 static bool is_window(const naming *n, uint32_t i) {
     return (n->role[i] & WINDOW) && (n->role[i] & (IN_A | IN_B)) == IN_A;
 }
@@ -169,8 +172,8 @@ static bool slides(const cd_te_op *op, uint32_t r, const naming *n) {
     window_check c = {op, op->raxis[r].var, false};
     cd_te_shard_visit_loads(op->body[0], check_window, &c);
     if (!c.window || !n->product || op != &n->dag->op[n->op]) return c.window;
-    for (uint32_t i = 0; i < op->n_axis;
-         i++) { /* the channel of a group, beside the filter's, is none */
+    /* the channel of a group, beside the filter's, is none */
+    for (uint32_t i = 0; i < op->n_axis; i++) {
         window_check one = {op, op->raxis[r].var, false};
         cd_te_op only = *op;
         only.axis = &op->axis[i];
@@ -210,8 +213,8 @@ static void name_axes(naming *n) {
         name_role(n, IN_A | IN_B, "B", false);
         name_role(n, IN_A, "B", true);
     } else if (n->n_window) {
-        for (uint32_t i = 0, k = 0; i < n->dag->op[n->op].n_axis;
-             i++) /* of pooling: batches come first in any layout */
+        /* of pooling: batches come first in any layout */
+        for (uint32_t i = 0, k = 0; i < n->dag->op[n->op].n_axis; i++)
             if (!n->name[i] && n->role[i] && k < 2) n->name[i] = k++ || i ? "C" : "N";
     }
 }
@@ -262,7 +265,8 @@ static void follow(void *ctx, const cd_expr *load) {
     }
 }
 
-/* Backward from the result: an axis counts as the result's only if every read on the way uses it unchanged. */
+/* Backward from the result: an axis counts as the result's only if every read on the way uses it
+ * unchanged. */
 static cdmpp_status trace(naming *n, const cd_te_shard_footprint *whole) {
     const uint32_t result = whole->result;
     const size_t all = (size_t)n->dag->n_op * CD_BOX_RANK;

@@ -1,5 +1,6 @@
-/* Builds the definition of a shard, operator by operator, from the boxes of te_shard_footprint.c. Its key must tell
- * it from other definitions and still be equal for equal ones of other networks: a tuned schedule is found by it. */
+/* Builds the definition of a shard, operator by operator, from the boxes of te_shard_footprint.c.
+ * Its key must tell it from other definitions and still be equal for equal ones of other networks:
+ * a tuned schedule is found by it. */
 #include <string.h>
 
 #include "features/te_shard/te_shard_internal.h"
@@ -11,7 +12,8 @@ typedef struct {
     cd_te_shard_move m;
     uint32_t *tensor;  /* (whole n_tensor) */
     uint32_t *partial; /* (n_partial) tensor */
-    bool hidden_range; /* the extent of some sum does not follow from the arguments' shapes */
+    /* the extent of some sum does not follow from the arguments' shapes */
+    bool hidden_range;
 } builder;
 
 static cdmpp_status no_memory(cdmpp_err *err) {
@@ -146,7 +148,8 @@ static cdmpp_status variables(builder *b, const cd_expr *const *from, uint32_t n
     return CDMPP_OK;
 }
 
-/* Its expressions use fresh variables and read nothing, so they are moved with an environment of their own. */
+/* Its expressions use fresh variables and read nothing, so they are moved with an environment of
+ * their own. */
 static cdmpp_status reducer(builder *b, cd_te_op *to, const cd_te_reducer *from) {
     const uint32_t n = from->n;
     cd_te_reducer *r = CD_NEW(&b->to->arena, cd_te_reducer);
@@ -304,7 +307,8 @@ static cdmpp_status arguments(builder *b) {
     return CDMPP_OK;
 }
 
-/* TVM's hash is enough if the text is the whole's and every range follows from the shapes; else a hash of everything. */
+/* TVM's hash is enough if the text is the whole's and every range follows from the shapes; else a
+ * hash of everything. */
 static cdmpp_status name(builder *b) {
     cd_buf text = {0};
     if (b->m.changed || b->hidden_range) CD_TRY(cd_te_dag_hash_all(b->to, b->part->key, b->p->err));

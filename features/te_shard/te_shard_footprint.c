@@ -1,5 +1,5 @@
-/* From a piece of the result backward: the box of every operator and argument that it needs. Ranges of indices come
- * from te_shard_range.c. */
+/* From a piece of the result backward: the box of every operator and argument that it needs. Ranges
+ * of indices come from te_shard_range.c. */
 #include <string.h>
 
 #include "features/te_shard/te_shard_internal.h"
@@ -59,9 +59,8 @@ static void note_load(walker *w, const cd_te_shard_env *env, const cd_expr *e) {
         cd_te_shard_span s = cd_te_shard_range(env, e->a[d]);
         if (s.lo < 0) s.lo = 0;
         if (s.hi >= op->shape[d]) s.hi = op->shape[d] - 1;
-        if (s.lo > s.hi)
-            s = (cd_te_shard_span){0, op->shape[d] -
-                                          1}; /* out of bounds: no valid definition reads there */
+        /* out of bounds: no valid definition reads there */
+        if (s.lo > s.hi) s = (cd_te_shard_span){0, op->shape[d] - 1};
         const bool first = all->lo > all->hi;
         if (first || s.lo < all->lo) all->lo = s.lo;
         if (first || s.hi > all->hi) all->hi = s.hi;
@@ -110,8 +109,8 @@ static cdmpp_status raxis_span(const cd_te_shard_footprint *n, uint32_t i, uint3
     return CDMPP_OK;
 }
 
-/* Spatial axes have the range of the operator's box, reduction axes their own, or the shard's if this sum is
- * split. */
+/* Spatial axes have the range of the operator's box, reduction axes their own, or the shard's if
+ * this sum is split. */
 cdmpp_status cd_te_shard_env_of(const cd_te_shard_footprint *n, uint32_t i, cd_te_shard_env *env) {
     const cd_te_op *op = &n->dag->op[i];
     *env = (cd_te_shard_env){.v = CD_NEWN(n->a, cd_te_shard_var, op->n_axis + op->n_raxis + 1)};

@@ -1,9 +1,12 @@
 /* What a shard needs of each operator, and how expressions are moved. Private to the room.
  *
- *   y[0:20] ──need──> pad_temp[0:22] ──need──> x[0:21]       backward: boxes, in the whole's coordinates
- *   x, pad_temp, y  ──move──>  axis := axis + lo, index := index - lo of what is read       forward: the part's expressions
+ *   backward: boxes, in the whole's coordinates
+ *     y[0:20] ──need──> pad_temp[0:22] ──need──> x[0:21]
+ *   forward: the part's expressions
+ *     x, pad_temp, y  ──move──>  axis := axis + lo, index := index - lo of what is read
  *
- * Spans are inclusive and in the whole's coordinates; expressions are the whole's until they are moved. */
+ * Spans are inclusive and in the whole's coordinates; expressions are the whole's until they are
+ * moved. */
 #ifndef CD_TE_SHARD_INTERNAL_H
 #define CD_TE_SHARD_INTERNAL_H
 #include "features/te_shard/te_shard.h"
@@ -42,11 +45,14 @@ typedef struct cd_te_shard_affine {
 /* ---- te_shard_range.c ---- */
 /* e as a constant and a sum of multiples; what is no such sum is one term. */
 cd_te_shard_affine cd_te_shard_to_affine(const cd_te_shard_env *env, const cd_expr *e);
-/* All values that e can have lie in it; for sums of multiples, quotients and remainders as TOPI writes them it is the smallest. */
+/* All values that e can have lie in it; for sums of multiples, quotients and remainders as TOPI
+ * writes them it is the smallest. */
 cd_te_shard_span cd_te_shard_range(const cd_te_shard_env *env, const cd_expr *e);
-/* Narrow the variables to where `cond` is `truth`, as far as that can be derived; false: it never is. */
+/* Narrow the variables to where `cond` is `truth`, as far as that can be derived; false: it never
+ * is. */
 bool cd_te_shard_assume(cd_te_shard_env *env, const cd_expr *cond, bool truth);
-/* Of an if_then_else: which branches are ever taken; then_env, else_env (copies in `a`) are what holds there. False: no memory. */
+/* Of an if_then_else: which branches are ever taken; then_env, else_env (copies in `a`) are what
+ * holds there. False: no memory. */
 typedef struct cd_te_shard_fork {
     cd_te_shard_env then_env, else_env;
     bool takes_then, takes_else; /* false only of a branch that reads something */
@@ -61,19 +67,21 @@ typedef struct cd_te_shard_footprint {
     cd_arena *a;                               /* scratch */
     const struct cd_te_shard_footprint *whole; /* NULL: this is what the whole reads */
     uint32_t result;                           /* operator */
-    uint32_t given; /* its value is given, so what it reads is not needed; UINT32_MAX: none */
+    /* its value is given, so what it reads is not needed; UINT32_MAX: none */
+    uint32_t given;
     uint32_t cut_op, cut_raxis; /* of a sum; UINT32_MAX: none */
     int64_t lo, hi;
     cd_te_shard_span *read; /* (n_op, CD_BOX_RANK) what is read; lo > hi: nothing */
     bool *live;             /* (n_op) */
     cd_box *box;            /* (n_op) of the live ones */
-    uint32_t **in,
-        *n_in; /* (n_op) operators read, one for each tensor in the order of first occurrence */
+    /* (n_op) operators read, one for each tensor in the order of first occurrence */
+    uint32_t **in, *n_in;
     uint32_t *seen; /* (n_tensor) reader + 1 */
     cdmpp_err *err;
 } cd_te_shard_footprint;
 
-/* Boxes of all operators that `box` of the result needs; dag, a, whole, given, cut_* and err are set. Errors: EUNSUPPORTED, ENOMEM. */
+/* Boxes of all operators that `box` of the result needs; dag, a, whole, given, cut_* and err are
+ * set. Errors: EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_te_shard_footprint_grow(cd_te_shard_footprint *n, uint32_t result,
                                         const cd_box *box);
 /* What the whole reads. */
@@ -98,7 +106,8 @@ typedef struct cd_te_shard_move {
     cd_arena *a;               /* scratch */
     const cd_te_shard_env *at; /* of the operator */
     const cd_expr **var;       /* (at->n) the shard's */
-    uint32_t op;  /* of the whole, whose expressions are moved; UINT32_MAX: a combiner's */
+    /* of the whole, whose expressions are moved; UINT32_MAX: a combiner's */
+    uint32_t op;
     bool changed; /* constants in the text changed */
     bool oom;
 } cd_te_shard_move;

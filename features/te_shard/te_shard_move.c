@@ -1,7 +1,8 @@
 /* Moves expressions to a shard, whose variables start at 0, as do the tensors that it reads.
  *
- * An index is handled as e + c with the constant kept apart. The offset of the axis and the offset of the tensor's box then
- * cancel: x[yy + ry] stays x[yy + ry] in every shard, and a schedule of the whole finds the form that it knows. */
+ * An index is handled as e + c with the constant kept apart. The offset of the axis and the offset
+ * of the tensor's box then cancel: x[yy + ry] stays x[yy + ry] in every shard, and a schedule of
+ * the whole finds the form that it knows. */
 #include <string.h>
 
 #include "features/te_shard/te_shard_internal.h"
@@ -88,7 +89,8 @@ static moved apart_division(cd_te_shard_move *m, const cd_te_shard_env *env, con
                    e->op == CD_FDIV ? q : 0};
 }
 
-/* Sums, products with a literal, quotients and remainders by a literal; everything else is moved as a whole. */
+/* Sums, products with a literal, quotients and remainders by a literal; everything else is moved as
+ * a whole. */
 static moved apart(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
     if (!is_sum_type(e)) return (moved){expr(m, env, e), 0};
     switch ((cd_expr_op)e->op) {
@@ -131,8 +133,8 @@ static const cd_expr *leaf(cd_te_shard_move *m, const cd_te_shard_env *env, cons
     case CD_STR: return cd_expr_new_str(p, e->u.name);
     case CD_VAR: {
         const uint32_t i = var_at(env, e);
-        if (i == UINT32_MAX)
-            return cd_expr_new_int(p, e->type, 0); /* the definition's check found none */
+        /* the definition's check found none */
+        if (i == UINT32_MAX) return cd_expr_new_int(p, e->type, 0);
         if (env->v[i].shift) m->changed = true;
         return whole_of(m, e->type, (moved){m->var[i], env->v[i].shift});
     }
@@ -152,7 +154,8 @@ static cd_expr_op mirrored(cd_expr_op op) {
     }
 }
 
-/* A comparison that always holds in this shard gets the same constant in all such shards, so that equal shards are equal. */
+/* A comparison that always holds in this shard gets the same constant in all such shards, so that
+ * equal shards are equal. */
 static int64_t always(cd_expr_op op, cd_te_shard_span s, int64_t k) {
     switch (op) {
     case CD_GE: return s.lo >= k ? s.lo : k;

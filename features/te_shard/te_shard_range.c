@@ -1,5 +1,6 @@
-/* Which values an index can have. Sums of multiples of variables are exact; quotients and remainders of them are as
- * tight as TOPI's index expressions need. Conditions narrow the variables inside a branch. */
+/* Which values an index can have. Sums of multiples of variables are exact; quotients and
+ * remainders of them are as tight as TOPI's index expressions need. Conditions narrow the variables
+ * inside a branch. */
 #include <string.h>
 
 #include "features/te_shard/te_shard_internal.h"
@@ -207,8 +208,8 @@ static bool not_negative(cd_te_shard_env *env, const cd_te_shard_affine *l) {
     for (uint32_t i = 0; i < l->n; i++) {
         cd_te_shard_var *v = slot(env, l->t[i].atom);
         if (!v || all.hi >= CD_TE_SHARD_FAR) continue;
-        const int64_t k = l->t[i].k,
-                      others = all.hi - term_span(&l->t[i]).hi; /* k * v >= -others */
+        /* k * v >= -others */
+        const int64_t k = l->t[i].k, others = all.hi - term_span(&l->t[i]).hi;
         if (k > 0) v->s.lo = most(v->s.lo, -cd_expr_floordiv(others, k));
         else v->s.hi = least(v->s.hi, cd_expr_floordiv(others, -k));
         if (v->s.lo > v->s.hi) return false;

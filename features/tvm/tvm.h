@@ -1,13 +1,14 @@
 /* The door of features/tvm: other rooms include this header and no other of the room.
  *
- * TVM's own forms of a task. unpickle.h reads Python pickles without executing anything; tvm_node.h reads the graph JSON inside
- * them as an array of nodes; tvm_graph.h makes the definition (te) of such a graph. */
+ * TVM's own forms of a task. unpickle.h reads Python pickles without executing anything; tvm_node.h
+ * reads the graph JSON inside them as an array of nodes; tvm_graph.h makes the definition (te) of
+ * such a graph. */
 #ifndef CD_FEATURES_TVM_DOOR_H
 #define CD_FEATURES_TVM_DOOR_H
 #include "features/te/te.h"
 
-/* TVM's save_json node graphs -> definitions. Both dialects are read, that of TVM v0.9 and that of the TenSet fork
- * (docs/internals/ansor.md, Tasks). The graph's own reader is tvm_node.h. */
+/* TVM's save_json node graphs -> definitions. Both dialects are read, that of TVM v0.9 and that of
+ * the TenSet fork (docs/internals/ansor.md, Tasks). The graph's own reader is tvm_node.h. */
 
 /* Build a DAG from the save_json text of Array<Tensor>. *out is owned by the
  * caller (cd_te_dag_free). Errors: EPARSE, ESCHEMA, EUNSUPPORTED, ENOMEM, with
@@ -85,7 +86,8 @@ typedef struct cd_tvm_graph {
     cdmpp_err *err;
 } cd_tvm_graph;
 
-/* Parses the text and looks at the type of every node. Errors: EPARSE, ESCHEMA, ENOMEM. */
+/* Parses the text and looks at the type of every node, and at the items of every list. Errors:
+ * EPARSE, ESCHEMA, ENOMEM. */
 cdmpp_status cd_tvm_graph_open(cd_arena *a, const char *text, size_t len, cd_tvm_graph *g,
                                cdmpp_err *err);
 
@@ -100,7 +102,8 @@ cdmpp_status cd_tvm_graph_error_at(const cd_tvm_graph *g, uint32_t i, const char
 /* Node i is of this kind, else ESCHEMA. */
 cdmpp_status cd_tvm_graph_expect(const cd_tvm_graph *g, uint32_t i, cd_tvm_node_kind want);
 
-/* Attributes of node i: is it there; as text, integer, real number, number of another node. Errors: ESCHEMA. */
+/* Attributes of node i: is it there; as text, integer, real number, number of another node. Errors:
+ * ESCHEMA. */
 bool cd_tvm_graph_has(const cd_tvm_graph *g, uint32_t i, const char *attr);
 cdmpp_status cd_tvm_graph_str(const cd_tvm_graph *g, uint32_t i, const char *attr, cd_str *out);
 cdmpp_status cd_tvm_graph_int(const cd_tvm_graph *g, uint32_t i, const char *attr, int64_t *out);
@@ -109,12 +112,11 @@ cdmpp_status cd_tvm_graph_ref(const cd_tvm_graph *g, uint32_t i, const char *att
 /* Reference to an Array: its node index. */
 cdmpp_status cd_tvm_graph_array(const cd_tvm_graph *g, uint32_t i, const char *attr, uint32_t *out);
 
-/* Items of an Array node (or the flat data of a Map): walk `item` with
- * cd_tvm_graph_item, which checks the index and steps on. */
-cdmpp_status cd_tvm_graph_items(const cd_tvm_graph *g, uint32_t i, const cd_json **item,
-                                uint32_t *n);
-cdmpp_status cd_tvm_graph_item(const cd_tvm_graph *g, uint32_t i, const cd_json **item,
-                               uint32_t *out);
+/* Items of an Array node (or the flat data of a Map): the first one, NULL where there are none.
+ * Walk it with cd_tvm_graph_item, which steps on; each is the index of a node (cd_tvm_graph_open
+ * has checked that). */
+const cd_json *cd_tvm_graph_items(const cd_tvm_graph *g, uint32_t i, uint32_t *n);
+uint32_t cd_tvm_graph_item(const cd_json **item);
 /* Text of a runtime.String, Op or TargetKind node. */
 cdmpp_status cd_tvm_graph_text(const cd_tvm_graph *g, uint32_t i, cd_str *out);
 
@@ -123,7 +125,8 @@ typedef struct cd_tvm_graph_map {
     const cd_json *key, *value;
     bool plain; /* keys are in "keys", else every other item of "data" is a key */
 } cd_tvm_graph_map;
-/* Start; the next entry, *more false after the last. A key that is no text is "". Errors: ESCHEMA. */
+/* Start; the next entry, *more false after the last. A key that is no text is "". Errors:
+ * ESCHEMA. */
 cdmpp_status cd_tvm_graph_map_open(const cd_tvm_graph *g, uint32_t i, cd_tvm_graph_map *m);
 cdmpp_status cd_tvm_graph_map_next(const cd_tvm_graph *g, uint32_t i, cd_tvm_graph_map *m,
                                    cd_str *key, uint32_t *value, bool *more);

@@ -1,5 +1,5 @@
-/* Expression nodes of a graph -> expressions of the definition's pool, as they are: nothing is folded, because TVM's
- * own form decides the features. */
+/* Expression nodes of a graph -> expressions of the definition's pool, as they are: nothing is
+ * folded, because TVM's own form decides the features. */
 #include <string.h>
 
 #include "features/tvm/tvm_internal.h"
@@ -48,11 +48,11 @@ static cdmpp_status build_array(cd_tvm *t, cd_arena *a, uint32_t array, uint32_t
                                 const cd_expr ***out, uint32_t *n) {
     const cd_json *it;
     uint32_t item;
-    CD_TRY(cd_tvm_graph_items(&t->g, array, &it, n));
+    it = cd_tvm_graph_items(&t->g, array, n);
     *out = CD_NEWN(a, const cd_expr *, *n);
     if (!*out) return CD_FAIL(t->err, ENOMEM, "operands");
     for (uint32_t k = 0; k < *n; k++) {
-        CD_TRY(cd_tvm_graph_item(&t->g, array, &it, &item));
+        item = cd_tvm_graph_item(&it);
         CD_TRY(build(t, item, depth, &(*out)[k]));
     }
     return CDMPP_OK;

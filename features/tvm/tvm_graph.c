@@ -1,5 +1,5 @@
-/* A graph of TVM nodes -> a definition: operators in stage order, their axes, bodies and reducers. Expressions are
- * built by tvm_expr.c. */
+/* A graph of TVM nodes -> a definition: operators in stage order, their axes, bodies and reducers.
+ * Expressions are built by tvm_expr.c. */
 
 #include <string.h>
 
@@ -30,10 +30,10 @@ static cdmpp_status fill_placeholder(cd_tvm *t, uint32_t node, cd_te_op *op) {
     op->is_placeholder = true;
     CD_TRY(op_name(t, node, op));
     CD_TRY(cd_tvm_graph_array(&t->g, node, "shape", &array));
-    CD_TRY(cd_tvm_graph_items(&t->g, array, &it, &rank));
+    it = cd_tvm_graph_items(&t->g, array, &rank);
     CD_TRY(new_shape(t, op, rank, &shape, &dtype));
     for (uint32_t k = 0; k < rank; k++) {
-        CD_TRY(cd_tvm_graph_item(&t->g, array, &it, &item));
+        item = cd_tvm_graph_item(&it);
         if (cd_tvm_graph_kind(&t->g, item) != CD_TVM_INT)
             return cd_tvm_graph_error_at(
                 &t->g, node, "shape",
@@ -43,7 +43,8 @@ static cdmpp_status fill_placeholder(cd_tvm *t, uint32_t node, cd_te_op *op) {
     return cd_tvm_dtype(t, node, "dtype", dtype);
 }
 
-/* The variable is declared before the range: the extent of an adaptive pooling refers to axes in front of it. */
+/* The variable is declared before the range: the extent of an adaptive pooling refers to axes in
+ * front of it. */
 static cdmpp_status fill_iter(cd_tvm *t, uint32_t node, cd_te_iter *out) {
     uint32_t var, name, dom, child;
     cd_str s;
@@ -67,12 +68,12 @@ static cdmpp_status fill_iters(cd_tvm *t, uint32_t node, const char *attr, const
     uint32_t array, item;
     const cd_json *it;
     CD_TRY(cd_tvm_graph_array(&t->g, node, attr, &array));
-    CD_TRY(cd_tvm_graph_items(&t->g, array, &it, n));
+    it = cd_tvm_graph_items(&t->g, array, n);
     cd_te_iter *list = CD_NEWN(&t->dag->arena, cd_te_iter, *n);
     if (!list) return CD_FAIL(t->err, ENOMEM, "axes");
     *out = list;
     for (uint32_t k = 0; k < *n; k++) {
-        CD_TRY(cd_tvm_graph_item(&t->g, array, &it, &item));
+        item = cd_tvm_graph_item(&it);
         CD_TRY(fill_iter(t, item, &list[k]));
     }
     return CDMPP_OK;
@@ -84,7 +85,7 @@ static cdmpp_status declare_vars(cd_tvm *t, uint32_t node, const char *attr, uin
     uint32_t array, m, item;
     const cd_json *it;
     CD_TRY(cd_tvm_graph_array(&t->g, node, attr, &array));
-    CD_TRY(cd_tvm_graph_items(&t->g, array, &it, &m));
+    it = cd_tvm_graph_items(&t->g, array, &m);
     if (m != n)
         return cd_tvm_graph_error_at(
             &t->g, node, attr, CD_FAIL(t->err, ESCHEMA, "expected %u variables, found %u", n, m));
@@ -92,7 +93,7 @@ static cdmpp_status declare_vars(cd_tvm *t, uint32_t node, const char *attr, uin
     if (!list) return CD_FAIL(t->err, ENOMEM, "reducer");
     *out = list;
     for (uint32_t k = 0; k < n; k++) {
-        CD_TRY(cd_tvm_graph_item(&t->g, array, &it, &item));
+        item = cd_tvm_graph_item(&it);
         CD_TRY(cd_tvm_declare(t, item, &list[k]));
     }
     return CDMPP_OK;
@@ -128,9 +129,9 @@ static cdmpp_status check_siblings(cd_tvm *t, uint32_t first, uint32_t body, uin
     const cd_json *it;
     uint32_t item, a, b;
     int64_t v;
-    CD_TRY(cd_tvm_graph_items(&t->g, body, &it, &n));
+    it = cd_tvm_graph_items(&t->g, body, &n);
     for (uint32_t k = 0; it; k++) {
-        CD_TRY(cd_tvm_graph_item(&t->g, body, &it, &item));
+        item = cd_tvm_graph_item(&it);
         CD_TRY(cd_tvm_graph_expect(&t->g, item, CD_TVM_REDUCE));
         for (size_t s = 0; s < sizeof same / sizeof *same; s++) {
             CD_TRY(cd_tvm_graph_ref(&t->g, first, same[s], &a));
@@ -155,12 +156,12 @@ static cdmpp_status check_axes(cd_tvm *t, uint32_t reduce, uint32_t node) {
     const cd_json *ia, *ib;
     CD_TRY(cd_tvm_graph_array(&t->g, reduce, "axis", &a));
     CD_TRY(cd_tvm_graph_array(&t->g, node, "reduce_axis", &b));
-    CD_TRY(cd_tvm_graph_items(&t->g, a, &ia, &na));
-    CD_TRY(cd_tvm_graph_items(&t->g, b, &ib, &nb));
+    ia = cd_tvm_graph_items(&t->g, a, &na);
+    ib = cd_tvm_graph_items(&t->g, b, &nb);
     bool equal = na == nb;
     while (equal && ia) {
-        CD_TRY(cd_tvm_graph_item(&t->g, a, &ia, &x));
-        CD_TRY(cd_tvm_graph_item(&t->g, b, &ib, &y));
+        x = cd_tvm_graph_item(&ia);
+        y = cd_tvm_graph_item(&ib);
         equal = x == y;
     }
     if (equal) return CDMPP_OK;
@@ -238,8 +239,8 @@ static cdmpp_status fill_compute(cd_tvm *t, uint32_t node, cd_te_op *op) {
     CD_TRY(fill_iters(t, node, "axis", &op->axis, &op->n_axis));
     CD_TRY(fill_iters(t, node, "reduce_axis", &op->raxis, &op->n_raxis));
     CD_TRY(cd_tvm_graph_array(&t->g, node, "body", &body));
-    CD_TRY(cd_tvm_graph_items(&t->g, body, &it, &n));
-    CD_TRY(cd_tvm_graph_item(&t->g, body, &it, &first));
+    it = cd_tvm_graph_items(&t->g, body, &n);
+    first = cd_tvm_graph_item(&it);
     if (cd_tvm_graph_kind(&t->g, first) == CD_TVM_REDUCE)
         CD_TRY(fill_reduction(t, node, body, first, op));
     else CD_TRY(cd_tvm_exprs(t, body, &op->body, &n));
@@ -254,9 +255,10 @@ static cdmpp_status fill_compute(cd_tvm *t, uint32_t node, cd_te_op *op) {
 static cdmpp_status mark_listed(cd_tvm *t, uint32_t list) {
     uint32_t n, tensor, op_node;
     const cd_json *it;
-    CD_TRY(cd_tvm_graph_items(&t->g, list, &it, &n));
+    it = cd_tvm_graph_items(&t->g, list, &n);
     while (it) {
-        CD_TRY(cd_tvm_graph_item(&t->g, list, &it, &tensor));
+        tensor = cd_tvm_graph_item(&it);
+        CD_TRY(cd_tvm_graph_expect(&t->g, tensor, CD_TVM_TENSOR));
         CD_TRY(cd_tvm_graph_ref(&t->g, tensor, "op", &op_node));
         const uint32_t op = t->op_of_node[op_node];
         if (op) t->dag->op[t->op[op - 1].dag_index].layout_free = true;
@@ -328,8 +330,8 @@ cdmpp_status cd_tvm_graph_dag(cd_arena *scratch, const char *text, size_t len, c
     *out = NULL;
     CD_TRY(cd_te_dag_new(&t.dag, err));
     cdmpp_status st = build(&t, text, len);
-    if (t.dag->pool.oom)
-        st = CD_FAIL(err, ENOMEM, "expressions"); /* whatever else it looked like */
+    /* whatever else it looked like */
+    if (t.dag->pool.oom) st = CD_FAIL(err, ENOMEM, "expressions");
     if (st) cd_te_dag_free(t.dag);
     else *out = t.dag;
     return st;

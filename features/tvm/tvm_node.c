@@ -1,5 +1,5 @@
-/* Checked access to a graph of nodes. The file comes from outside: an index that does not exist, a missing attribute
- * or a text that is no number is an error with its place, never a crash. */
+/* Checked access to a graph of nodes. The file comes from outside: an index that does not exist, a
+ * missing attribute or a text that is no number is an error with its place, never a crash. */
 #include "features/tvm/tvm.h"
 
 #include <stdlib.h>
@@ -33,6 +33,16 @@ cdmpp_status cd_tvm_graph_error_at(const cd_tvm_graph *g, uint32_t i, const char
     return st;
 }
 
+/* Items are numbers of nodes, of every list: whoever walks one need not check them. */
+static cdmpp_status check_items(cd_tvm_graph *g, uint32_t i) {
+    const cd_json *data = cd_json_get(g->node[i], "data"), *item = NULL;
+    int64_t v;
+    if (!data) return CDMPP_OK;
+    cdmpp_status st = cd_json_arr(data, 0, &item, g->err);
+    for (; !st && item; item = item->next) st = cd_json_int(item, 0, (int64_t)g->n - 1, &v, g->err);
+    return st ? cd_tvm_graph_error_at(g, i, NULL, cd_err_key(g->err, st, "data")) : CDMPP_OK;
+}
+
 static cdmpp_status index_nodes(cd_tvm_graph *g, const cd_json *item) {
     for (uint32_t i = 0; i < g->n; i++, item = item->next) {
         cd_str key;
@@ -40,6 +50,7 @@ static cdmpp_status index_nodes(cd_tvm_graph *g, const cd_json *item) {
         if (st) return cd_tvm_graph_error_at(g, i, NULL, cd_err_key(g->err, st, "type_key"));
         g->node[i] = item;
         g->kind[i] = (uint8_t)kind_of(key);
+        CD_TRY(check_items(g, i));
     }
     return CDMPP_OK;
 }
@@ -134,26 +145,16 @@ cdmpp_status cd_tvm_graph_array(const cd_tvm_graph *g, uint32_t i, const char *a
     return cd_tvm_graph_expect(g, *out, CD_TVM_ARRAY);
 }
 
-cdmpp_status cd_tvm_graph_items(const cd_tvm_graph *g, uint32_t i, const cd_json **item,
-                                uint32_t *n) {
+const cd_json *cd_tvm_graph_items(const cd_tvm_graph *g, uint32_t i, uint32_t *n) {
     const cd_json *data = cd_json_get(g->node[i], "data");
-    *item = NULL;
-    *n = 0;
-    if (!data) return CDMPP_OK; /* empty containers have no "data" */
-    const cdmpp_status st = cd_json_arr(data, 0, item, g->err);
-    if (st) return cd_tvm_graph_error_at(g, i, NULL, cd_err_key(g->err, st, "data"));
-    *n = data->n;
-    return CDMPP_OK;
+    *n = data ? data->n : 0; /* empty containers have no "data" */
+    return data ? data->u.child : NULL;
 }
 
-cdmpp_status cd_tvm_graph_item(const cd_tvm_graph *g, uint32_t i, const cd_json **item,
-                               uint32_t *out) {
-    int64_t v = 0;
-    const cdmpp_status st = cd_json_int(*item, 0, (int64_t)g->n - 1, &v, g->err);
-    if (st) return cd_tvm_graph_error_at(g, i, NULL, cd_err_key(g->err, st, "data"));
-    *out = (uint32_t)v;
+uint32_t cd_tvm_graph_item(const cd_json **item) {
+    const uint32_t i = (uint32_t)(*item)->u.i;
     *item = (*item)->next;
-    return CDMPP_OK;
+    return i;
 }
 
 static int b64_digit(char c) {
@@ -207,7 +208,7 @@ cdmpp_status cd_tvm_graph_map_open(const cd_tvm_graph *g, uint32_t i, cd_tvm_gra
     uint32_t n;
     *m = (cd_tvm_graph_map){0};
     CD_TRY(cd_tvm_graph_expect(g, i, CD_TVM_MAP));
-    CD_TRY(cd_tvm_graph_items(g, i, &m->value, &n));
+    m->value = cd_tvm_graph_items(g, i, &n);
     const cd_json *keys = cd_json_get(g->node[i], "keys");
     m->plain = keys != NULL;
     if (!keys && n % 2 == 0) return CDMPP_OK;
@@ -231,8 +232,9 @@ cdmpp_status cd_tvm_graph_map_next(const cd_tvm_graph *g, uint32_t i, cd_tvm_gra
         m->key = m->key->next;
     } else {
         uint32_t k;
-        CD_TRY(cd_tvm_graph_item(g, i, &m->value, &k));
+        k = cd_tvm_graph_item(&m->value);
         if (cd_tvm_graph_kind(g, k) == CD_TVM_STRING) CD_TRY(cd_tvm_graph_text(g, k, key));
     }
-    return cd_tvm_graph_item(g, i, &m->value, value);
+    *value = cd_tvm_graph_item(&m->value);
+    return CDMPP_OK;
 }

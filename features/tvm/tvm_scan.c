@@ -1,5 +1,6 @@
-/* Which operators a graph holds and which tensors each of them reads, in TVM's order of first use. Stage order
- * depends on that order, so the scan walks expressions exactly as TVM's visitor does. */
+/* Which operators a graph holds and which tensors each of them reads, in TVM's order of first use.
+ * Stage order depends on that order, so the scan walks expressions exactly as TVM's visitor
+ * does. */
 #include "features/tvm/tvm_internal.h"
 
 const char *const *cd_tvm_operands(cd_tvm_node_kind k) {
@@ -34,9 +35,8 @@ static cdmpp_status count_outputs(cd_tvm *t, uint32_t node, uint32_t *n) {
     *n = 1;
     if (cd_tvm_graph_kind(&t->g, node) == CD_TVM_PLACEHOLDER) return CDMPP_OK;
     uint32_t body;
-    const cd_json *item;
     CD_TRY(cd_tvm_graph_array(&t->g, node, "body", &body));
-    CD_TRY(cd_tvm_graph_items(&t->g, body, &item, n));
+    (void)cd_tvm_graph_items(&t->g, body, n);
     if (*n == 0 || *n > CD_TE_MAX_OUT)
         return cd_tvm_graph_error_at(
             &t->g, node, "body", CD_FAIL(t->err, EUNSUPPORTED, "an operator with %u outputs", *n));
@@ -92,9 +92,9 @@ static cdmpp_status visit_items(cd_tvm *t, uint32_t self, uint32_t node, const c
     uint32_t array, n, item;
     const cd_json *it;
     CD_TRY(cd_tvm_graph_array(&t->g, node, attr, &array));
-    CD_TRY(cd_tvm_graph_items(&t->g, array, &it, &n));
+    it = cd_tvm_graph_items(&t->g, array, &n);
     while (it) {
-        CD_TRY(cd_tvm_graph_item(&t->g, array, &it, &item));
+        item = cd_tvm_graph_item(&it);
         CD_TRY(visit(t, self, item, depth));
     }
     return CDMPP_OK;
@@ -112,9 +112,9 @@ static cdmpp_status visit_axes(cd_tvm *t, uint32_t self, uint32_t node, uint32_t
     uint32_t array, n, iter, dom;
     const cd_json *it;
     CD_TRY(cd_tvm_graph_array(&t->g, node, "axis", &array));
-    CD_TRY(cd_tvm_graph_items(&t->g, array, &it, &n));
+    it = cd_tvm_graph_items(&t->g, array, &n);
     while (it) {
-        CD_TRY(cd_tvm_graph_item(&t->g, array, &it, &iter));
+        iter = cd_tvm_graph_item(&it);
         CD_TRY(cd_tvm_graph_expect(&t->g, iter, CD_TVM_ITERVAR));
         CD_TRY(cd_tvm_graph_ref(&t->g, iter, "dom", &dom));
         CD_TRY(cd_tvm_graph_expect(&t->g, dom, CD_TVM_RANGE));
@@ -181,7 +181,7 @@ static cdmpp_status scan_root(cd_tvm *t) {
     const cd_json *it;
     uint32_t node;
     CD_TRY(cd_tvm_graph_expect(&t->g, t->g.root, CD_TVM_ARRAY));
-    CD_TRY(cd_tvm_graph_items(&t->g, t->g.root, &it, &t->n_arg));
+    it = cd_tvm_graph_items(&t->g, t->g.root, &t->n_arg);
     if (t->n_arg == 0)
         return cd_tvm_graph_error_at(&t->g, t->g.root, NULL,
                                      CD_FAIL(t->err, ESCHEMA, "a task without tensors"));
@@ -189,7 +189,7 @@ static cdmpp_status scan_root(cd_tvm *t) {
     t->arg_value = CD_NEWN(t->a, uint32_t, t->n_arg);
     if (!t->arg_op || !t->arg_value) return CD_FAIL(t->err, ENOMEM, "tensors");
     for (uint32_t k = 0; k < t->n_arg; k++) {
-        CD_TRY(cd_tvm_graph_item(&t->g, t->g.root, &it, &node));
+        node = cd_tvm_graph_item(&it);
         CD_TRY(cd_tvm_tensor(t, node, &t->arg_op[k], &t->arg_value[k]));
     }
     return CDMPP_OK;

@@ -1,5 +1,6 @@
-/* A pickle is a program for a stack machine that may call any Python function. This machine knows the opcodes of
- * plain data and nine names; any other name is an error. So reading a task file from somebody else is safe. */
+/* A pickle is a program for a stack machine that may call any Python function. This machine knows
+ * the opcodes of plain data and nine names; any other name is an error. So reading a task file from
+ * somebody else is safe. */
 #include "features/tvm/tvm.h"
 
 #include <string.h>
@@ -337,8 +338,8 @@ static cdmpp_status op_frame(machine *m) {
                : BAD(m, EPARSE, "cut short: a frame of %llu bytes", (unsigned long long)n);
 }
 
-/* Opcodes of pickletools, protocols 2 to 5; those that build lists, dictionaries and tuples work on the values above
- * the last mark. */
+/* Opcodes of pickletools, protocols 2 to 5; those that build lists, dictionaries and tuples work on
+ * the values above the last mark. */
 static cdmpp_status step(machine *m, unsigned char op) {
     cd_unpickle_value *v;
     switch (op) {

@@ -1,5 +1,5 @@
-/* cdmpp-mpi: extraction and training by several processes under mpirun. Rank 0 prints and writes; the output of the others is kept
- * and shown only when one of them fails alone. */
+/* cdmpp-mpi: extraction and training by several processes under mpirun. Rank 0 prints and writes;
+ * the output of the others is kept and shown only when one of them fails alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,8 @@ int main(int argc, char **argv) {
     const int code = command(argc, argv, &group);
     fflush(stdout);
     fflush(stderr);
-    /* Either all ranks failed alike, or this one alone: then the others wait for it somewhere else. */
+    /* Either all ranks failed alike, or this one alone: then the others wait for it somewhere
+     * else. */
     if (!cd_mpi_group_meet(m, code && code != 3 ? 3 : 0)) {
         speak(real, kept, rank);
         cd_mpi_group_abort(m, code ? code : 1);

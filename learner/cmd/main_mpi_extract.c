@@ -1,4 +1,5 @@
-/* cdmpp-mpi extract: the options of cdmpp-extract that make sense for several ranks, and their report. */
+/* cdmpp-mpi extract: the options of cdmpp-extract that make sense for several ranks, and their
+ * report. */
 #include <signal.h>
 
 #include "learner/cmd/main_mpi.h"
@@ -63,7 +64,8 @@ static cdmpp_status extract(const cd_extract *x, const void *group, cd_extract_s
     return cd_distributed_extract(x, group, s, err);
 }
 
-/* Rank 0 reports for all. No signal kills: mpirun sends them to every rank, and each ends in order. */
+/* Rank 0 reports for all. No signal kills: mpirun sends them to every rank, and each ends in
+ * order. */
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     options *o = to;
     cd_extract_stats s = {0};

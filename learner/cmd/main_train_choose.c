@@ -1,8 +1,10 @@
-/* cdmpp-train --choose and --choose-tasks: what to measure on a new device (learner/train/train.h). */
+/* cdmpp-train --choose and --choose-tasks: what to measure on a new device
+ * (learner/train/train.h). */
 #include "base/io/io.h"
 #include "learner/cmd/main_train.h"
 
-/* What is chosen goes to the file, and is told on standard output; without a file it goes there itself. */
+/* What is chosen goes to the file, and is told on standard output; without a file it goes there
+ * itself. */
 static cdmpp_status put(const cd_config *c, const cd_dataset *d, const cd_choice *ch,
                         cd_main_options *o, cdmpp_err *err) {
     cd_buf lines = {0}, told = {0}, out = {0};

@@ -1,4 +1,5 @@
-/* cdmpp-train and cdmpp-mpi train: reads the configuration, calls learner/train, prints what comes back. */
+/* cdmpp-train and cdmpp-mpi train: reads the configuration, calls learner/train, prints what comes
+ * back. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,8 +49,8 @@ static cdmpp_status reload(cd_learner_result *l, cdmpp_err *err) {
 static cdmpp_status can_write(const char *path, cdmpp_err *err) {
     struct stat s;
     char *temp;
-    if (!path[0] || (stat(path, &s) == 0 && !S_ISREG(s.st_mode)))
-        return CDMPP_OK; /* a device: see when it is written */
+    /* a device: see when it is written */
+    if (!path[0] || (stat(path, &s) == 0 && !S_ISREG(s.st_mode))) return CDMPP_OK;
     CD_TRY(cd_file_temp(path, &temp, err));
     cd_file_discard(temp);
     return CDMPP_OK;

@@ -1,4 +1,5 @@
-/* cdmpp-train with data.kind: operators or llm_operators: a model of operators from tables of measured times. */
+/* cdmpp-train with data.kind: operators or llm_operators: a model of operators from tables of
+ * measured times. */
 #include "base/io/io.h"
 #include "learner/cmd/main_train.h"
 
@@ -109,8 +110,8 @@ static cdmpp_status load(running *r, const of_kind *k, const char *config, cdmpp
 
 cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_options *o,
                                cdmpp_err *err) {
-    static const of_kind library = {add_library, read_library, train_library, print_library},
-                         llm = {add_llm, read_llm, train_llm, print_llm};
+    static const of_kind library = {add_library, read_library, train_library, print_library};
+    static const of_kind llm = {add_llm, read_llm, train_llm, print_llm};
     const of_kind *k = c->data_kind == LLM ? &llm : &library;
     const char *path = o->out ? o->out : c->output_model;
     running r = {.c = c, .o = o};

@@ -1,5 +1,5 @@
-/* The options of cdmpp-train and of cdmpp-mpi train, and their texts. What a choice and a search need is last in the table, because
- * cdmpp-mpi has neither. */
+/* The options of cdmpp-train and of cdmpp-mpi train, and their texts. What a choice and a search
+ * need is last in the table, because cdmpp-mpi has neither. */
 #include "learner/cmd/main_train.h"
 
 #define AT(member) offsetof(cd_main_options, member)

@@ -1,4 +1,5 @@
-/* cdmpp-train --autotune and --trial (docs/reference/autotune.md): calls learner/hpo, prints each result as it comes. */
+/* cdmpp-train --autotune and --trial (docs/reference/autotune.md): calls learner/hpo, prints each
+ * result as it comes. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,8 +117,8 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
     o->out = NULL; /* the model goes where the configuration says */
     if (!st && o->report) s->best.output_report = o->report;
     if (!st) st = cd_main_fit(&s->best, o, err);
-    if (!st && !cmd->journal)
-        (void)unlink(s->journal); /* nothing is left to go on with, and nobody asked for the file */
+    /* nothing is left to go on with, and nobody asked for the file */
+    if (!st && !cmd->journal) (void)unlink(s->journal);
     if (st != CDMPP_EINTERRUPTED) return st;
     cd_log_err(o->log, CD_LOG_ERROR, err);
     cd_log_put(o->log, CD_LOG_ERROR, "the same command goes on from %s", s->journal);

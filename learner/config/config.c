@@ -1,4 +1,5 @@
-/* A configuration: YAML by a table of keys (config_keys.def), "--set" on top, checks that span several keys. */
+/* A configuration: YAML by a table of keys (config_keys.def), "--set" on top, checks that span
+ * several keys. */
 #include "learner/config/config.h"
 
 #include <stdio.h>
@@ -70,7 +71,8 @@ static cdmpp_status find_files(cd_config *c, const char *path, cdmpp_err *err) {
 
 static cdmpp_status load(cd_config *c, const char *path, int depth, cdmpp_err *err);
 
-/* The base below what `text` of `path` says: that is read once more, over it. `given`: a base from elsewhere. */
+/* The base below what `text` of `path` says: that is read once more, over it. `given`: a base from
+ * elsewhere. */
 static cdmpp_status load_base(cd_config *c, const char *path, const char *given, const char *text,
                               size_t n, int depth, cdmpp_err *err) {
     const cd_conf t = table(c);
@@ -115,10 +117,11 @@ static cdmpp_status there(const char *path, cdmpp_err *err) {
     char near[CD_FILE_NEAR_MAX];
     if (!access(path, F_OK) || !strcmp(path, "-")) return CDMPP_OK;
     cd_file_near(path, near, sizeof near);
+    /* else the reader says why */
     return near[0]
                ? cd_err_at(err, CD_FAIL(err, EIO, "there is no such file, did you mean %s?", near),
                            path, 0)
-               : CDMPP_OK; /* else the reader says why */
+               : CDMPP_OK;
 }
 
 static cdmpp_status load(cd_config *c, const char *path, int depth, cdmpp_err *err) {
@@ -215,8 +218,8 @@ static void check_rank_loss(cd_config *c, const char *path, cdmpp_err *err) {
     cd_member_plan plan = {0};
     if (c->train_rank_loss == CD_RANK_LOSS_PAIRWISE || c->train_objective == CD_OBJECTIVE_RANK)
         return;
-    if (c->model_order.n && (cd_member_plan_of(&order, &plan, NULL) || plan.trees))
-        return; /* an unknown kind is told elsewhere */
+    /* an unknown kind is told elsewhere */
+    if (c->model_order.n && (cd_member_plan_of(&order, &plan, NULL) || plan.trees)) return;
     cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "train.rank_loss",
                 "expected train.objective rank, or trees (rows, program or sums) in model.order, "
                 "which learn by it, found neither");

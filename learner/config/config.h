@@ -22,13 +22,13 @@ enum {
 };
 
 typedef struct cd_config {
-    cd_cfg_TEXT
-        base; /* of the file, while it is read; where one is set before a file is loaded, it is that file's */
+    /* of the file, while it is read; where one is set before a file is loaded, it is that file's */
+    cd_cfg_TEXT base;
 #define X(section, name, type, def, range, help) cd_cfg_##type section##_##name;
 #include "learner/config/config_keys.def"
     const char *path; /* of the file read last; NULL: none */
-    bool given
-        [CD_N_CONFIG_KEY]; /* of cd_config_keys: by the file itself, not its base, or by an assignment */
+    /* of cd_config_keys: by the file itself, not its base, or by an assignment */
+    bool given[CD_N_CONFIG_KEY];
     cd_buf notes; /* of cd_config_check: what is no mistake and does nothing, one line each */
     cd_arena arena;
     cd_diag diag; /* every error so far, one line each */
@@ -38,43 +38,50 @@ typedef struct cd_config {
 const cd_conf_key *cd_config_keys(size_t *n);
 /* Defaults; free with cd_config_free also after an error. */
 cdmpp_status cd_config_init(cd_config *c, cdmpp_err *err);
-/* A file over it, its base (key "base") below; data.files become paths that exist where there are such. Errors: EIO (also: no such base),
- * ESCHEMA (bases without end) and those of cd_conf_read. */
+/* A file over it, its base (key "base") below; data.files become paths that exist where there are
+ * such. Errors: EIO (also: no such base), ESCHEMA (bases without end) and those of cd_conf_read. */
 cdmpp_status cd_config_load(cd_config *c, const char *path, cdmpp_err *err);
 /* The same with n assignments over it, "base=FILE" below all; path "": no file. */
 cdmpp_status cd_config_read(cd_config *c, const char *path, const char *const *set, size_t n,
                             cdmpp_err *err);
 cdmpp_status cd_config_set(cd_config *c, const char *assignment, cdmpp_err *err);
-/* What one key cannot know: fractions that leave nothing to train (ESCHEMA), data.files
- * that are missing, all of them, with data.source (ENODATA). Files that are named twice are taken away; c->notes says so, and which keys have no effect. */
+/* What one key cannot know: fractions that leave nothing to train (ESCHEMA), data.files that are
+ * missing, all of them, with data.source (ENODATA). Files that are named twice are taken away;
+ * c->notes says so, and which keys have no effect. */
 cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err);
 /* Path `p` that `file` names: p itself where it exists or is absolute, else from the
  * folder of `file` if it exists there, else p. NULL: out of memory. */
 const char *cd_config_beside(cd_arena *a, const char *file, const char *p);
-/* unused_keys -- the keys that somebody gave and that nothing of this training reads, as one line with the reasons; nothing where there are none. Keys of a base are
- * not told: it is made for more than one training. */
+/* unused_keys -- the keys that somebody gave and that nothing of this training reads, as one line
+ * with the reasons; nothing where there are none. Keys of a base are not told: it is made for more
+ * than one training. */
 void cd_config_unused(const cd_config *c, cd_buf *out);
 void cd_config_print(cd_buf *out, const cd_config *c);
-/* What a result depends on: without train.folder, and without train.memory where the data were in memory all the same. */
+/* What a result depends on: without train.folder, and without train.memory where the data were in
+ * memory all the same. */
 void cd_config_print_identity(cd_buf *out, const cd_config *c, bool on_disk);
 void cd_config_json(cd_buf *out, const cd_config *c);
 void cd_config_free(cd_config *c);
 
 /* heldout -- which tasks a model has seen while it was trained.
  *
- *   model's header: configuration, digest of its split ──┐
- *   its data set ────────────────────────────────────────┴─ the split again ──> tasks of training and validation
+ *   model's header: configuration, digest of its split ─┐
+ *   its data set ───────────────────────────────────────┴─ the split again ─> tasks of training and
+ *     validation
  *
- * (1) The data set is the one that the configuration names, or that the caller names in its place. A split that
- *     does not have the digest of the header is refused: it would tell of other programs.
- * (2) A task is seen when any of its programs is in the training or the validation part (which stops the training and
- *     weighs the members), or was used without its latency; on any device. Tasks that the set lacks are not seen.
+ * (1) The data set is the one that the configuration names, or that the caller names in its place.
+ *     A split that does not have the digest of the header is refused: it would tell of other
+ *     programs.
+ * (2) A task is seen when any of its programs is in the training or the validation part (which
+ *     stops the training and weighs the members), or was used without its latency; on any device.
+ *     Tasks that the set lacks are not seen.
  * Read-only once made. */
 
 typedef struct cd_heldout cd_heldout;
 
-/* header: cd_model_header. data (n_data) in place of the header's files; n_data 0: those. Errors: ESCHEMA (no
- * configuration in the header), EMODEL (the split is another one), ENODATA (a file is missing; key data.files), those of reading. */
+/* header: cd_model_header. data (n_data) in place of the header's files; n_data 0: those. Errors:
+ * ESCHEMA (no configuration in the header), EMODEL (the split is another one), ENODATA (a file is
+ * missing; key data.files), those of reading. */
 cdmpp_status cd_heldout_new(const char *header, const char *const *data, size_t n_data,
                             CD_GIVE cd_heldout **out, cdmpp_err *err);
 void cd_heldout_free(CD_TAKE cd_heldout *h); /* NULL is fine */
@@ -95,16 +102,18 @@ typedef struct cd_member_plan {
     bool steps;    /* a kind reads steps */
     bool analytic; /* a kind reads facts of loop nests and analytic times */
     bool facts;    /* it does, or the filter reads facts */
-    bool
-        wish; /* facts are read where there are some: train.facts auto, and no filter asks for them */
+    /* facts are read where there are some: train.facts auto, and no filter asks for them */
+    bool wish;
     bool trees;   /* a kind is of trees */
     bool devices; /* a network has a device branch */
 } cd_member_plan;
 
-/* Of model.members, with what model.order needs of the data. Errors: ESCHEMA (an unknown kind, one twice, none; with the key). */
+/* Of model.members, with what model.order needs of the data. Errors: ESCHEMA (an unknown kind, one
+ * twice, none; with the key). */
 cdmpp_status cd_member_plan_of(const cd_config *c, cd_member_plan *out, cdmpp_err *err);
-/* How the members of model.order are trained: a configuration whose model.members they are, which borrows from c. Losses know the order inside a
- * task alone, and there is no prior, which is of seconds. */
+/* How the members of model.order are trained: a configuration whose model.members they are, which
+ * borrows from c. Losses know the order inside a task alone, and there is no prior, which is of
+ * seconds. */
 cd_config cd_config_of_order(const cd_config *c);
 
 /* net_options -- keys net.* and fit.* of a configuration as descriptions of networks. */
@@ -120,8 +129,8 @@ void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err);
  *   data.devices -> asked -> filter.* -> keep -> split.* -> train, validation, test
  */
 
-/* keep (d->n), the caller's; `pool` may be NULL; *split to be freed. Errors: ESCHEMA (a name that the data
- * set does not have, with the key), ERANGE, ENOMEM. */
+/* keep (d->n), the caller's; `pool` may be NULL; *split to be freed. Errors: ESCHEMA (a name that
+ * the data set does not have, with the key), ERANGE, ENOMEM. */
 cdmpp_status cd_select_programs(const cd_config *c, const cd_dataset *d, cd_threads *pool,
                                 uint8_t *keep, cd_filter_count *count, CD_GIVE cd_split **split,
                                 cdmpp_err *err);

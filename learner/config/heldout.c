@@ -1,5 +1,5 @@
-/* Which tasks a model has never seen: its data is split again as its header says, and the digest tells whether it is the same
- * data. */
+/* Which tasks a model has never seen: its data is split again as its header says, and the digest
+ * tells whether it is the same data. */
 #include "learner/config/config.h"
 
 #include <stdio.h>
@@ -14,10 +14,11 @@ struct cd_heldout {
     char split[64];
 };
 
-/* Of a configuration, the sections that decide who trains: others may be as a command line made them, and no input any more. */
+/* Of a configuration, the sections that decide who trains: others may be as a command line made
+ * them, and no input any more. */
 static cdmpp_status read_config(cd_config *c, cd_str text, cdmpp_err *err) {
-    static const char *const section[] = {"data", "filter", "split"},
-                             where[] = "config of the model";
+    static const char *const section[] = {"data", "filter", "split"};
+    static const char where[] = "config of the model";
     cd_conf table = {.to = c, .arena = &c->arena, .diag = &c->diag};
     const cd_yaml *top;
     char name[80];

@@ -1,5 +1,5 @@
-/* What a configuration's members need of the data: kinds in order, whether loop nests must be loaded, whether devices must be
- * described. */
+/* What a configuration's members need of the data: kinds in order, whether loop nests must be
+ * loaded, whether devices must be described. */
 #include "learner/config/config.h"
 
 #include <stdio.h>
@@ -20,7 +20,8 @@ static bool reads_facts(const cd_config *c, cd_member_kind k) {
            (cd_member_is_net(k) ? c->net_facts : cd_member_reads_facts(k));
 }
 
-/* Sums do not read facts, whatever train.facts says. The order inside a task has no seconds to be corrected. */
+/* Sums do not read facts, whatever train.facts says. The order inside a task has no seconds to be
+ * corrected. */
 static cdmpp_status plan_facts(const cd_config *c, cd_member_plan *p, cdmpp_err *err) {
     for (size_t k = 0; k < p->n_kind; k++) p->analytic |= reads_facts(c, p->kind[k]);
     p->facts = c->filter_facts || p->analytic;

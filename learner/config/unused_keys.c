@@ -1,4 +1,5 @@
-/* Keys that were given and that nothing of a training reads: silence would look as if they counted. */
+/* Keys that were given and that nothing of a training reads: silence would look as if they
+ * counted. */
 #include <string.h>
 
 #include "learner/config/config.h"
@@ -64,8 +65,8 @@ static bool per_task(const cd_config *c, const parts *p) {
 static const struct {
     const char *why;
     reader *reads;
-    const char
-        *key; /* keys, or beginnings of keys that end with a point, with spaces between them */
+    /* keys, or beginnings of keys that end with a point, with spaces between them */
+    const char *key;
 } rule[] = {
     {"the data are programs", operators, "operators."},
     {"the data are operators: only operators.*, data.devices, device.file and output.model are "

@@ -1,7 +1,8 @@
 /* The door of learner/distributed: other rooms include this header and no other of the room.
  *
- * Extraction and training by several processes: the group as five calls (process_group.h), how MPI makes them (mpi_group.h, only in
- * cdmpp-mpi), one data set by all ranks, and trees that all ranks grow together. Results do not depend on the number of ranks. */
+ * Extraction and training by several processes: the group as five calls (process_group.h), how MPI
+ * makes them (mpi_group.h, only in cdmpp-mpi), one data set by all ranks, and trees that all ranks
+ * grow together. Results do not depend on the number of ranks. */
 #ifndef CD_LEARNER_DISTRIBUTED_DOOR_H
 #define CD_LEARNER_DISTRIBUTED_DOOR_H
 #include "dataset/extract/extract.h"
@@ -20,7 +21,8 @@
  * (3) With fewer networks than ranks, and fit.slices of at least as many as ranks, all
  *     ranks train each network together (invariant 6 of learner/fit/fit.h); the bits are
  *     those of one rank with the same slices.
- * (4) train.together: all ranks grow the trees of each member together (learner/distributed/distributed.h).
+ * (4) train.together: all ranks grow the trees of each member together
+ *     (learner/distributed/distributed.h).
  * (5) A rank that fails alone returns at once; whoever started the ranks ends the others.
  *
  * The library knows no MPI: a process group is four calls. Each is made by all ranks in the same
@@ -40,7 +42,8 @@ typedef struct cd_process_group {
 
 #define CD_PROCESS_GROUP_ALL SIZE_MAX
 
-/* owner (n): rank of each member, CD_PROCESS_GROUP_ALL: trained by all together, as trees are if so asked. */
+/* owner (n): rank of each member, CD_PROCESS_GROUP_ALL: trained by all together, as trees are if so
+ * asked. */
 void cd_process_group_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices,
                            bool trees, size_t *owner);
 /* bytes[k] of the members that a rank trained to rank 0, whose own bytes stay. */
@@ -51,10 +54,12 @@ cdmpp_status cd_process_group_agree(const cd_process_group *ranks, bool found, c
 
 /* distributed_data -- the data set of a training, once on each machine.
  *
- *   first rank of a machine   reads the files into one of no name, in memory or on disk (base/core/spool.h)
- *   the others                map that, to read; who may not opens the files too
+ *   first rank of a machine  reads the files into one of no name, in memory or on disk
+ *                            (base/core/spool.h)
+ *   the others               map that, to read; who may not opens the files too
  *
- * What a rank has of it in its own address space is let go now and then, so a rank has little of it at a time, and no program twice. */
+ * What a rank has of it in its own address space is let go now and then, so a rank has little of it
+ * at a time, and no program twice. */
 
 /* For cd_dataset_options.share; `ranks` must outlive it. */
 cd_dataset_share cd_distributed_data_share(const cd_process_group *ranks);
@@ -64,23 +69,25 @@ cd_dataset_share cd_distributed_data_share(const cd_process_group *ranks);
  *   rank r: files of shard r+1 of N -> OUT.rank<r>of<N>     a rerun keeps finished ones
  *   rank 0: all of them, in order   -> OUT                  contents as of one process */
 
-/* x: as for cd_extract_logs, without shards. *s: counts of this rank, on rank 0 of all. Called by all ranks; the error of
- * the first rank that has one is returned on all of them. The parts lie beside x->out, in a folder that all ranks see. */
+/* x: as for cd_extract_logs, without shards. *s: counts of this rank, on rank 0 of all. Called by
+ * all ranks; the error of the first rank that has one is returned on all of them. The parts lie
+ * beside x->out, in a folder that all ranks see. */
 cdmpp_status cd_distributed_extract(const cd_extract *x, const cd_process_group *group,
                                     cd_extract_stats *s, cdmpp_err *err);
 
-/* rabit_tracker -- tells the ranks of XGBoost's collective (rabit, as in 1.7) who their neighbours are.
+/* rabit_tracker -- tells the ranks of XGBoost's collective (rabit, as in 1.7) who their neighbours
+ * are.
  *
- *   rank r       magic, rank, ranks, task "r", "start"                 ->   tracker, a thread of rank 0
- *                <-   r, parent, ranks, neighbours in the tree, in the ring before and behind
- *                how many links it has, which                          ->
- *                <-   whom to call (address, port, rank), how many calls to wait for
- *                calls that failed (then once more), own port          ->
- *   later        the same up to "shutdown", or "print" and what nobody reads   ->
+ *   rank r   magic, rank, ranks, task "r", "start"                 ->   tracker, a thread of rank 0
+ *            <-   r, parent, ranks, neighbours in the tree, in the ring before and behind
+ *            how many links it has, which                          ->
+ *            <-   whom to call (address, port, rank), how many calls to wait for
+ *            calls that failed (then once more), own port          ->
+ *   later    the same up to "shutdown", or "print" and what nobody reads   ->
  *
  * (1) Integers are of 4 bytes as the machine has them, texts have their length in front.
- * (2) A task is called by its rank, so ranks are those of the caller. Tree: the parent of r is (r+1)/2-1;
- *     ring: r-1 and r+1. A rank calls its neighbours below it, which listen already.
+ * (2) A task is called by its rank, so ranks are those of the caller. Tree: the parent of r is
+ *     (r+1)/2-1; ring: r-1 and r+1. A rank calls its neighbours below it, which listen already.
  * (3) Ranks are told when all have come. Nobody is waited for longer than limit_s: then all
  *     connections are closed, which the ranks see.
  * (4) Who does not speak like this is sent away; the others do not suffer.
@@ -98,13 +105,15 @@ cdmpp_status cd_rabit_tracker_end(CD_TAKE cd_rabit_tracker *t, int wait_s, cdmpp
 
 /* distributed_trees -- all ranks of a process group grow the trees of one member.
  *
- *   programs   0 .. 5 | 6 .. 11 | 12 .. 17     ranks 0, 1, 2: equal runs in their order
- *   bins       rank q cuts the q-th run of columns, of the rows of all programs; rows kept: a rank's own
- *   a round    own gradients -> XGBoost, which adds up histograms over the ranks -> the same tree
- *              own scores    -> all ranks -> the loss and the gradients of all programs
+ *   programs  0 .. 5 | 6 .. 11 | 12 .. 17     ranks 0, 1, 2: equal runs in their order
+ *   bins      rank q cuts the q-th run of columns, of the rows of all programs; rows kept: a rank's
+ *             own
+ *   a round   own gradients -> XGBoost, which adds up histograms over the ranks -> the same tree
+ *             own scores    -> all ranks -> the loss and the gradients of all programs
  *
- * (1) Gradients are multiples of 2^-20 (learner/loss/loss.h), so sums in double are exact, in whatever order
- *     the ranks are added: the trees are those of one process with the same bins and rows.
+ * (1) Gradients are multiples of 2^-20 (learner/loss/loss.h), so sums in double are exact, in
+ *     whatever order the ranks are added: the trees are those of one process with the same bins and
+ *     rows.
  * (2) Rows are drawn (train.subsample) by our own numbers, by tree and row: not by rank.
  * (3) At the end the ranks compare the digests of their trees.
  * (4) A rank that fails keeps its connections and returns; the others wait for it until whoever
@@ -135,16 +144,20 @@ cdmpp_status cd_distributed_trees_stop(const cd_distributed_trees *t, bool *stop
 cdmpp_status cd_distributed_trees_same(const cd_distributed_trees *t, const cd_buf *bytes,
                                        cdmpp_err *err);
 
-/* mpi_group -- a process group over MPI. Compiled into cdmpp-mpi alone, for the library does without MPI.
+/* mpi_group -- a process group over MPI. Compiled into cdmpp-mpi alone, for the library does
+ * without MPI.
  *
- * (1) Sums are taken in the order of ranks by our own code, so that they have the same bits for any MPI; MPI only moves bytes.
- * (2) Where waiting for other ranks may last, it sleeps (2 ms); inside a step of training it does not. */
+ * (1) Sums are taken in the order of ranks by our own code, so that they have the same bits for any
+ *     MPI; MPI only moves bytes.
+ * (2) Where waiting for other ranks may last, it sleeps (2 ms); inside a step of training it does
+ *     not. */
 
 typedef struct cd_mpi_group cd_mpi_group;
 
 /* Starts MPI. *group is how the library sees it, until cd_mpi_group_end. NULL: MPI cannot start. */
 CD_GIVE cd_mpi_group *cd_mpi_group_start(int *argc, char ***argv, cd_process_group *group);
-/* Waits, asleep, until all ranks have called this; at most limit_s (0: for ever). False: not all came. */
+/* Waits, asleep, until all ranks have called this; at most limit_s (0: for ever). False: not all
+ * came. */
 bool cd_mpi_group_meet(cd_mpi_group *m, double limit_s);
 /* Ends all ranks with that exit code. */
 void cd_mpi_group_abort(cd_mpi_group *m, int code);

@@ -1,7 +1,9 @@
-/* One rank of a machine reads the data set; where it keeps it is told to the others by sums with zeros, which are exact. */
+/* One rank of a machine reads the data set; where it keeps it is told to the others by sums with
+ * zeros, which are exact. */
 #include "learner/distributed/distributed.h"
 
-/* Process and file of each rank: both are below 2^24. Waiting is for agree(), which sleeps; the sums are of what is there. */
+/* Process and file of each rank: both are below 2^24. Waiting is for agree(), which sleeps; the
+ * sums are of what is there. */
 static cdmpp_status meet(void *ctx, cdmpp_status st, cd_spool_place *place, cdmpp_err *err) {
     const cd_process_group *g = ctx;
     CD_TRY(g->agree(g->ctx, st, err));

@@ -1,5 +1,6 @@
-/* Each rank extracts its share of the files into a part of its own, so that ranks need no lock on a file; rank 0 joins the parts with
- * cd_merge. A finished part has a mark beside it with the fingerprint of its inputs: a rerun after a failure keeps it. */
+/* Each rank extracts its share of the files into a part of its own, so that ranks need no lock on a
+ * file; rank 0 joins the parts with cd_merge. A finished part has a mark beside it with the
+ * fingerprint of its inputs: a rerun after a failure keeps it. */
 #include "learner/distributed/distributed.h"
 
 #include <stdio.h>
@@ -40,7 +41,8 @@ static bool is_done(const char *mark, const char *part, const char *print, cd_ex
     return same;
 }
 
-/* The fingerprint holds the inputs and the options that change the result: another one, and the part is made again. */
+/* The fingerprint holds the inputs and the options that change the result: another one, and the
+ * part is made again. */
 static cdmpp_status extract_part(const work *w, const char *mark, cd_extract_stats *s,
                                  cdmpp_err *err) {
     cd_inputs in;

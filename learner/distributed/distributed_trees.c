@@ -1,5 +1,5 @@
-/* All ranks grow the trees of one member together: XGBoost adds up histograms, and what depends on all programs (losses,
- * gradients) is shared by all ranks. */
+/* All ranks grow the trees of one member together: XGBoost adds up histograms, and what depends on
+ * all programs (losses, gradients) is shared by all ranks. */
 #include "learner/distributed/distributed.h"
 
 #include <arpa/inet.h>
@@ -73,8 +73,8 @@ cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_proces
 
 cdmpp_status cd_distributed_trees_end(cd_distributed_trees *t, cdmpp_status st, cdmpp_err *err) {
     if (!t->ranks) return st;
-    const bool all =
-        !st || st == CDMPP_EINTERRUPTED; /* else perhaps this rank alone: invariant (4) */
+    /* else perhaps this rank alone: invariant (4) */
+    const bool all = !st || st == CDMPP_EINTERRUPTED;
     cdmpp_err why = {0};
     cdmpp_status left = all ? cd_xgb_leave(&why) : CDMPP_OK;
     const cdmpp_status told =
@@ -127,7 +127,8 @@ cdmpp_status cd_distributed_trees_stop(const cd_distributed_trees *t, bool *stop
     return CDMPP_OK;
 }
 
-/* The sum of a digest's digits over the ranks is n_rank times its own only where all agree (or differ by chance in the sum). */
+/* The sum of a digest's digits over the ranks is n_rank times its own only where all agree (or
+ * differ by chance in the sum). */
 cdmpp_status cd_distributed_trees_same(const cd_distributed_trees *t, const cd_buf *bytes,
                                        cdmpp_err *err) {
     cd_sha256 s;

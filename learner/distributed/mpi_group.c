@@ -1,5 +1,5 @@
-/* The calls of a process group, made with MPI. Element-wise sums are our own: MPI_Allreduce may add in another order for another
- * number of ranks, and a model must not depend on that. */
+/* The calls of a process group, made with MPI. Element-wise sums are our own: MPI_Allreduce may add
+ * in another order for another number of ranks, and a model must not depend on that. */
 #include <limits.h>
 #include <string.h>
 #include <time.h>
@@ -99,7 +99,8 @@ static int exchange(const cd_mpi_group *m, const plan *p, size_t n_row, size_t n
     return rc;
 }
 
-/* Each rank owns a segment: rows travel to the owner, which adds them in order, and the sums travel back to all. */
+/* Each rank owns a segment: rows travel to the owner, which adds them in order, and the sums travel
+ * back to all. */
 static cdmpp_status sum_up(void *ctx, float *v, size_t n_row, size_t n, cdmpp_err *err) {
     cd_mpi_group *m = ctx;
     int rank, n_rank, rc = MPI_SUCCESS;

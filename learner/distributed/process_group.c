@@ -33,9 +33,8 @@ static void give_dearest(const cd_member *member, size_t n, double *load, size_t
 
 void cd_process_group_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices,
                            bool trees, size_t *owner) {
-    enum {
-        MOST = CD_N_MEMBER_KIND * 20
-    }; /* model.folds is at most 20, and more ranks than members have nothing to do */
+    /* model.folds is at most 20, and more ranks than members have nothing to do */
+    enum { MOST = CD_N_MEMBER_KIND * 20 };
     double load[MOST] = {0};
     bool dealt[MOST] = {false};
     assert(n <= MOST);

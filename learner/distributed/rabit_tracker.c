@@ -1,5 +1,5 @@
-/* The tracker that XGBoost's collective (rabit, as in 1.7) asks where its neighbours are. XGBoost has one in Python only; this
- * one is a thread of rank 0. */
+/* The tracker that XGBoost's collective (rabit, as in 1.7) asks where its neighbours are. XGBoost
+ * has one in Python only; this one is a thread of rank 0. */
 #include "learner/distributed/distributed.h"
 
 #include <arpa/inet.h>
@@ -59,8 +59,8 @@ static bool get(cd_rabit_tracker *t, int fd, void *to, size_t n) {
         const ssize_t k = recv(fd, (char *)to + at, n - at, 0);
         if (k == 0 || (k < 0 && errno != EINTR)) return false;
         if (k > 0) at += (size_t)k;
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){1},
-                         sizeof(int)); /* it sends the next piece when told of this one */
+        /* it sends the next piece when told of this one */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){1}, sizeof(int));
     }
     return true;
 }
@@ -84,8 +84,8 @@ static bool put_int(int fd, int v) { return put(fd, &v, sizeof v); }
 /* Someone who speaks rabit's language: connection, rank, task and wish. False: sent away. */
 static bool greet(cd_rabit_tracker *t, int fd, int *rank, char task[TEXT], char wish[TEXT]) {
     int magic, n_rank;
-    const double all = t->until,
-                 soon = cd_clock_wall() + 5; /* a silent caller must not keep the others waiting */
+    /* a silent caller must not keep the others waiting */
+    const double all = t->until, soon = cd_clock_wall() + 5;
     t->until = soon < all ? soon : all;
     const bool was = t->ending;
     const bool ok = get_int(t, fd, &magic) && magic == MAGIC && put_int(fd, MAGIC) &&
@@ -146,8 +146,9 @@ static bool among(const int *v, size_t n, int x) {
 
 /* Tells r its place; nb gets all its neighbours, of which there are at most 5. */
 static bool place(const cd_rabit_tracker *t, size_t r, int nb[5], size_t *n_nb) {
-    const int fd = t->w[r].fd, n = (int)t->n_rank,
-              ring[2] = {((int)r + n - 1) % n, ((int)r + 1) % n};
+    const int fd = t->w[r].fd;
+    const int n = (int)t->n_rank;
+    const int ring[2] = {((int)r + n - 1) % n, ((int)r + 1) % n};
     const size_t k = tree_of(r, t->n_rank, nb);
     *n_nb = k;
     bool ok =
@@ -252,7 +253,8 @@ static void release(cd_rabit_tracker *t) {
     cd_mem_free(t);
 }
 
-/* The listening socket is open before the thread starts, so its port is known and no rank can come too early. */
+/* The listening socket is open before the thread starts, so its port is known and no rank can come
+ * too early. */
 cdmpp_status cd_rabit_tracker_start(const char *address, size_t n_rank, int limit_s,
                                     cd_rabit_tracker **out, cdmpp_err *err) {
     cd_rabit_tracker *t = cd_mem_zalloc(1, sizeof *t + n_rank * sizeof *t->w);

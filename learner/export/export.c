@@ -1,5 +1,5 @@
-/* A model in the forms of other programs. ONNX is one graph of everything and has files of its own; here are the choice of
- * members and the two forms that hold one kind each. */
+/* A model in the forms of other programs. ONNX is one graph of everything and has files of its own;
+ * here are the choice of members and the two forms that hold one kind each. */
 #include "learner/export/export.h"
 
 #include <stdio.h>

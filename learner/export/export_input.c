@@ -1,5 +1,5 @@
-/* learner/inputs/tree_input.c as a graph. Doubles throughout, rounded to float where that file does: a column that differs in its
- * last digit could take the other side of a tree's cut. */
+/* learner/inputs/tree_input.c as a graph. Doubles throughout, rounded to float where that file
+ * does: a column that differs in its last digit could take the other side of a tree's cut. */
 #include <math.h>
 
 #include "features/rows/rows.h"
@@ -74,7 +74,8 @@ static const char *three(cd_export *x, int64_t from) {
     return cd_export_sum(x, cd_export_columns(x, x->wide, c, 3), 1);
 }
 
-/* What several members read is made here once. "rows" has as many rows as the program, so the index is a Range over its shape. */
+/* What several members read is made here once. "rows" has as many rows as the program, so the index
+ * is a Range over its shape. */
 void cd_export_begin(cd_export *x) {
     cd_onnx_writer *f = &x->f;
     const int64_t shape[] = {-1, CD_N_COL}, one = 1, zero = 0;
@@ -120,8 +121,8 @@ const char *cd_export_derived(cd_export *x) {
 }
 
 /* ---- program ---- */
-/* (TOP, n_row): 1 where a row is the k-th in the order of input.c. Two rows compare by the first of their keys
- * that differs; the last key, the place, makes the order one of all rows. */
+/* (TOP, n_row): 1 where a row is the k-th in the order of input.c. Two rows compare by the first of
+ * their keys that differs; the last key, the place, makes the order one of all rows. */
 static const char *choice(cd_export *x) {
     cd_onnx_writer *f = &x->f;
     const double place[TOP] = {0, 1, 2};

@@ -1,10 +1,11 @@
 /* export_internal -- inside of an export to ONNX: values of one program that members share.
  *
  *   rows (n_row, 164), device (1), flop (1)
- *     -> totals, derived columns of a row      export_input.c, in double as learner/inputs/tree_input.c does
+ *     -> totals, derived columns of a row     export_input.c, in double as
+ *                                             learner/inputs/tree_input.c does
  *     -> matrices of the trees, program vector
- *   members -> ln seconds (1, 1), double       export_tree.c, export_net.c
- *   kinds, weights -> log_s                    export_onnx.c */
+ *   members -> ln seconds (1, 1), double      export_tree.c, export_net.c
+ *   kinds, weights -> log_s                   export_onnx.c */
 #ifndef CD_EXPORT_INTERNAL_H
 #define CD_EXPORT_INTERNAL_H
 #include "learner/export/export.h"
@@ -18,8 +19,8 @@ typedef struct cd_export {
     const char *wide;                   /* rows as double */
     const char *index;                  /* double (n_row): 0, 1, ... */
     const char *outer, *grid, *threads; /* double (n_row, 1) */
-    const char *total
-        [5]; /* double (n_row, 1): operations, bytes, unique bytes, lines, unique lines; log2(x + 1) */
+    /* double (n_row, 1): operations, bytes, unique bytes, lines, unique lines; log2(x + 1) */
+    const char *total[5];
     const char *derived;   /* (n_row, 15) */
     const char *program;   /* (1, 512): PROGRAM form without the device */
     const char *matrix[3]; /* of trees, by cd_tree_input_form */
@@ -29,9 +30,10 @@ typedef struct cd_export {
 const char *cd_export_cast(cd_export *x, const char *v, cd_onnx_type to);
 const char *cd_export_concat(cd_export *x, const char *const *v, size_t n, int64_t axis);
 const char *cd_export_reshape(cd_export *x, const char *v, const int64_t *dim, size_t n);
-const char *cd_export_sum(cd_export *x, const char *v, int64_t axis); /* keeps the axis */
-const char *cd_export_over(cd_export *x, const char *op, const char *v,
-                           int64_t axis); /* ReduceMax, ReduceMean, ReduceLogSumExp: likewise */
+/* keeps the axis */
+const char *cd_export_sum(cd_export *x, const char *v, int64_t axis);
+/* ReduceMax, ReduceMean, ReduceLogSumExp: likewise */
+const char *cd_export_over(cd_export *x, const char *op, const char *v, int64_t axis);
 const char *cd_export_columns(cd_export *x, const char *v, const int64_t *c, size_t n);
 const char *cd_export_log2p1(cd_export *x, const char *v);
 /* Inputs and what all need. */

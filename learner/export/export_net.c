@@ -1,5 +1,5 @@
-/* A network as Gemm, LayerNormalization, MatMul, Softmax and pointwise nodes; as learner/nn/encoder.c,
- * net_tsf.c, net_tail.c and mlp.c run it when predicting. */
+/* A network as Gemm, LayerNormalization, MatMul, Softmax and pointwise nodes; as
+ * learner/nn/encoder.c, net_tsf.c, net_tail.c and mlp.c run it when predicting. */
 #include <math.h>
 #include <stdio.h>
 
@@ -99,8 +99,10 @@ static const char *turned(const net *n, const char *v, int64_t a, int64_t b, int
 /* The heads become a dimension of their own, so that one MatMul does them all. */
 static const char *attention(const net *n, const cd_encoder_layer *l, const char *v) {
     const cd_encoder *e = n->net.enc;
-    const int64_t h = (int64_t)e->heads, hw = (int64_t)(e->d / e->heads), apart[] = {-1, 3, h, hw},
-                  whole[] = {-1, (int64_t)e->d};
+    const int64_t h = (int64_t)e->heads;
+    const int64_t hw = (int64_t)(e->d / e->heads);
+    const int64_t apart[] = {-1, 3, h, hw};
+    const int64_t whole[] = {-1, (int64_t)e->d};
     const char *qkv = cd_export_reshape(n->x, linear(n, v, l->qkv_w, l->qkv_b), apart, 4);
     cd_onnx_writer_attr_ints(file(n), "perm", (const int64_t[]){1, 2, 0, 3}, 4);
     qkv = CD_ONNX_WRITER_NODE(file(n), "Transpose", qkv); /* (3, heads, n_row, hw) */
@@ -172,8 +174,10 @@ static const char *pooled(const net *n, const char *v) {
 
 /* Rows to slots, further ones to the last, side by side. */
 static const char *flattened(const net *n, const char *v) {
-    const int64_t slots = n->net.spec->slots, dim[] = {slots, 1}, as_row[] = {1, -1},
-                  flat[] = {1, slots * (int64_t)n->net.enc->d};
+    const int64_t slots = n->net.spec->slots;
+    const int64_t dim[] = {slots, 1};
+    const int64_t as_row[] = {1, -1};
+    const int64_t flat[] = {1, slots * (int64_t)n->net.enc->d};
     double *slot = CD_NEWN(&n->x->f.arena, double, (size_t)slots);
     if (!slot) {
         n->x->f.oom = true;
@@ -211,7 +215,8 @@ static const char *summed(const net *n, const char *score) {
     return two(n, "Div", cd_export_over(n->x, "ReduceLogSumExp", two(n, "Mul", wide, t), 0), t);
 }
 
-/* The graph gives ln seconds for the logarithmic label only; the other transforms have no ONNX operators. */
+/* The graph gives ln seconds for the logarithmic label only; the other transforms have no ONNX
+ * operators. */
 cdmpp_status cd_export_net(cd_export *x, const cd_member *e, size_t number, const char **log_s,
                            cdmpp_err *err) {
     const net n = {x, cd_net_layout_of(e->net), e, number};

@@ -1,4 +1,5 @@
-/* The ensemble as one graph. Kinds of weight 0 are left out: they would cost time and change nothing. */
+/* The ensemble as one graph. Kinds of weight 0 are left out: they would cost time and change
+ * nothing. */
 #include "learner/export/export_internal.h"
 
 static const char *with(cd_export *x, const char *op, const char *a, double b) {

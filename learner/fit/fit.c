@@ -1,5 +1,5 @@
-/* The training loop of one network: draw a batch, gradient, step, evaluate. All state that a checkpoint must hold is in
- * cd_fitting. */
+/* The training loop of one network: draw a batch, gradient, step, evaluate. All state that a
+ * checkpoint must hold is in cd_fitting. */
 #include "learner/fit/fit.h"
 
 #include <math.h>
@@ -68,8 +68,8 @@ static cdmpp_status sum_rows(const cd_fitting *f, float *v, size_t n, cdmpp_err 
     return CDMPP_OK;
 }
 
-/* Gradient and loss of the batch; *stop: does a rank want to? The wish to stop travels with the gradients, so that all ranks
- * stop after the same step. */
+/* Gradient and loss of the batch; *stop: does a rank want to? The wish to stop travels with the
+ * gradients, so that all ranks stop after the same step. */
 static cdmpp_status gradient(cd_fitting *f, double *loss, bool *stop, cdmpp_err *err) {
     const cd_params *p = cd_net_params(f->net);
     if (f->n_slice == 1) return slice_gradient(f, 0, loss, err);
@@ -98,14 +98,15 @@ static cdmpp_status wrap_numeric(const cd_fitting *f, cdmpp_status st, const cha
 
 static void average(cd_fitting *f) {
     const cd_params *p = cd_net_params_of(f->net);
-    const double t = (double)f->step,
-                 keep = fmin(f->spec->ema, (1 + t) / (10 + t)); /* little at the start */
+    /* little at the start */
+    const double t = (double)f->step, keep = fmin(f->spec->ema, (1 + t) / (10 + t));
     const float a = (float)keep, b = (float)(1 - keep);
     for (size_t i = 0; f->average && i < p->n_float; i++)
         f->average[i] = a * f->average[i] + b * p->value[i];
 }
 
-/* The loss is checked before the step: parameters must not become NaN, for the checkpoint keeps them. */
+/* The loss is checked before the step: parameters must not become NaN, for the checkpoint keeps
+ * them. */
 static cdmpp_status one_step(cd_fitting *f, cd_fit_progress *p, bool *stop, cdmpp_err *err) {
     cd_params *params = cd_net_params(f->net);
     double loss;
@@ -185,7 +186,8 @@ static cdmpp_status checkpoint(const cd_fitting *f, cdmpp_err *err) {
     return f->run->checkpoint && f->rank == 0 ? cd_fit_checkpoint_write(f, err) : CDMPP_OK;
 }
 
-/* A checkpoint is written every so many steps, before an interruption and at the end, but not twice for one step. */
+/* A checkpoint is written every so many steps, before an interruption and at the end, but not twice
+ * for one step. */
 static cdmpp_status loop(cd_fitting *f, cdmpp_err *err) {
     const uint64_t every = (uint64_t)f->run->checkpoint_every;
     bool stop = false, written = f->step > 0;

@@ -57,12 +57,13 @@ typedef struct cd_fit_spec {
     const double *quantile; /* (n_quantile) for pinball */
     size_t n_quantile;
     cd_optim_spec optim;
-    bool decay_all;         /* weight decay on biases and norms too, as published */
-    cd_learning_rate lrate; /* total is set by cd_fit, per (of exponential) where 0: an epoch */
-    double ema;             /* 0..1: evaluate and keep the moving average of parameters; 0: none */
-    int64_t batch, slice;   /* programs of a step; of one group in a row (rank losses) */
-    int64_t
-        slices; /* of a batch, whose gradients are summed in order; 0, 1: the whole, or one a rank */
+    bool decay_all; /* weight decay on biases and norms too, as published */
+    /* total is set by cd_fit, per (of exponential) where 0: an epoch */
+    cd_learning_rate lrate;
+    double ema;           /* 0..1: evaluate and keep the moving average of parameters; 0: none */
+    int64_t batch, slice; /* programs of a step; of one group in a row (rank losses) */
+    /* of a batch, whose gradients are summed in order; 0, 1: the whole, or one a rank */
+    int64_t slices;
     int64_t target_batch;          /* programs of the target domain in a step (cmd, mmd) */
     int64_t max_epochs, max_steps; /* whichever is less; 0: no limit, not both */
     int64_t eval_every;            /* steps; 0: an epoch */

@@ -1,4 +1,5 @@
-/* Checks, labels and memory of a training. Everything that could fail does so here and not hours later. */
+/* Checks, labels and memory of a training. Everything that could fail does so here and not hours
+ * later. */
 #include <math.h>
 #include <string.h>
 
@@ -53,7 +54,8 @@ static cdmpp_status check_spec(const cd_fitting *f, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A score without a level cannot be judged in seconds, and only a straight line takes it to their logarithm. */
+/* A score without a level cannot be judged in seconds, and only a straight line takes it to their
+ * logarithm. */
 static cdmpp_status check_order_alone(const cd_fitting *f, cdmpp_err *err) {
     if (!cd_fit_order_alone(&f->loss)) return CDMPP_OK;
     if (f->spec->transform != CD_TRANSFORM_LOG)
@@ -122,7 +124,8 @@ static cdmpp_status check_data(const cd_fitting *f, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Looks for what filling a batch would refuse later: a program without leaves, a device outside the table. */
+/* Looks for what filling a batch would refuse later: a program without leaves, a device outside the
+ * table. */
 static cdmpp_status check_batches(const cd_fitting *f, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
     const uint32_t *const list[] = {d->train, d->valid, d->target};
@@ -170,7 +173,8 @@ static cdmpp_status fit_transform(cd_fitting *f, cdmpp_err *err) {
     return st;
 }
 
-/* With head sum, scores are divided by the standard deviation of the log labels, so that they are standardised outputs. */
+/* With head sum, scores are divided by the standard deviation of the log labels, so that they are
+ * standardised outputs. */
 static cdmpp_status fresh(cd_fitting *f, uint64_t seed, cdmpp_err *err) {
     cd_net_config s = f->spec->net;
     s.n_out = (int64_t)f->n_out;
@@ -198,7 +202,8 @@ static void copy_scaler(cd_scaler *to, const cd_scaler *from) {
     }
 }
 
-/* The description of the network comes from the start; parameters and scalers are copied, for the caller keeps his own. */
+/* The description of the network comes from the start; parameters and scalers are copied, for the
+ * caller keeps his own. */
 static cdmpp_status continued(cd_fitting *f, const cd_fit_start *start, cdmpp_err *err) {
     const cd_net_config *s = cd_net_config_of(start->net);
     const cd_params *from = cd_net_params_of(start->net);
@@ -374,7 +379,8 @@ static cdmpp_status take_digest(cd_fitting *f, cdmpp_err *err) {
     return st;
 }
 
-/* The order matters: the loss decides the outputs of the network, the transform its temperature, the network the batches. */
+/* The order matters: the loss decides the outputs of the network, the transform its temperature,
+ * the network the batches. */
 cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t seed, cdmpp_err *err) {
     f->n_rank = f->run->n_rank ? f->run->n_rank : 1;
     f->rank = f->run->rank;

@@ -17,8 +17,8 @@
 enum { TENSORS = 5 + CD_SCALERS_TENSORS };
 
 /* ---- what a training is ---- */
-/* Every option that changes the result, and none that does not: `total` counts only for schedules that end with it, so that
- * max_steps may be raised later. */
+/* Every option that changes the result, and none that does not: `total` counts only for schedules
+ * that end with it, so that max_steps may be raised later. */
 static void add_text(cd_sha256 *h, const cd_fitting *f) {
     const cd_fit_spec *s = f->spec;
     const cd_optim_spec *o = &s->optim;

@@ -1,5 +1,5 @@
-/* Which programs a step shows. All draws are functions of seed, epoch and step, so a training that goes on from a checkpoint
- * needs no state of a generator. */
+/* Which programs a step shows. All draws are functions of seed, epoch and step, so a training that
+ * goes on from a checkpoint needs no state of a generator. */
 #include <string.h>
 
 #include "base/core/core.h"

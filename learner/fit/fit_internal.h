@@ -78,8 +78,9 @@ cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t see
 void cd_fit_end(cd_fitting *f);
 /* Is the loss about the order inside groups and nothing else? */
 bool cd_fit_order_alone(const cd_net_loss *p);
-/* Of such a loss: r's transform takes scores to ln seconds by least squares over the train part, the slope inside groups, the level of all.
- * Errors: ENUMERIC (scores do not rise with seconds there), ENOMEM, EMODEL. */
+/* Of such a loss: r's transform takes scores to ln seconds by least squares over the train part,
+ * the slope inside groups, the level of all. Errors: ENUMERIC (scores do not rise with seconds
+ * there), ENOMEM, EMODEL. */
 cdmpp_status cd_fit_level(const cd_fitting *f, cd_fit_result *r, cdmpp_err *err);
 
 /* A permutation of v, a function of the key. */

@@ -1,4 +1,5 @@
-/* Seconds of a network that was trained by the order inside groups alone: its scores have neither a level nor a scale. */
+/* Seconds of a network that was trained by the order inside groups alone: its scores have neither a
+ * level nor a scale. */
 #include <math.h>
 
 #include "learner/fit/fit_internal.h"
@@ -12,7 +13,8 @@ typedef struct {
     double n, score, log_s;
 } group_sum;
 
-/* Least squares inside groups: what a score more means in ln seconds there. Not above 0: nothing that could be used. */
+/* Least squares inside groups: what a score more means in ln seconds there. Not above 0: nothing
+ * that could be used. */
 static double slope_within(const cd_fit_data *d, const float *out, size_t n_out, group_sum *sum) {
     double both = 0, square = 0;
     for (size_t i = 0; i < d->n_train; i++) {
@@ -48,7 +50,8 @@ static size_t n_group(const cd_fit_data *d) {
     return n;
 }
 
-/* The log transform is a straight line, so its mean and scale take the map up, and the order stays as it is. */
+/* The log transform is a straight line, so its mean and scale take the map up, and the order stays
+ * as it is. */
 cdmpp_status cd_fit_level(const cd_fitting *f, cd_fit_result *r, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
     if (!cd_fit_order_alone(&f->loss)) return CDMPP_OK;

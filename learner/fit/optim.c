@@ -1,5 +1,5 @@
-/* Adam, AdamW and SGD with PyTorch's formulas. The parameters are cut into chunks of fixed size, so the norm has the same bits
- * for any number of threads. */
+/* Adam, AdamW and SGD with PyTorch's formulas. The parameters are cut into chunks of fixed size, so
+ * the norm has the same bits for any number of threads. */
 #include "learner/fit/optim.h"
 
 #include <math.h>
@@ -78,7 +78,8 @@ static cdmpp_status add_squares(void *ctx, size_t beg, size_t end, int w, cdmpp_
     return CDMPP_OK;
 }
 
-/* The bias corrections 1 - beta^t are scalars of the step; decay is added to the gradient (Adam) or shrinks the value (AdamW). */
+/* The bias corrections 1 - beta^t are scalars of the step; decay is added to the gradient (Adam) or
+ * shrinks the value (AdamW). */
 static void adam(const stepping *s, const cd_optim_span *c) {
     const cd_optim_spec *p = &s->o->spec;
     const double t = (double)s->o->step, decay = c->decay ? p->decay : 0;
@@ -127,8 +128,8 @@ cdmpp_status cd_optim_step(cd_optim *o, cd_threads *pool, double lr, float *valu
     sum = sqrt(sum);
     if (norm) *norm = sum;
     if (!isfinite(sum)) return CD_FAIL(err, ENUMERIC, "the norm of the gradient is %g", sum);
-    if (o->spec.clip > 0 && sum > o->spec.clip)
-        s.scale = o->spec.clip / (sum + 1e-6); /* PyTorch's 1e-6 */
+    /* PyTorch's 1e-6 */
+    if (o->spec.clip > 0 && sum > o->spec.clip) s.scale = o->spec.clip / (sum + 1e-6);
     o->step++;
     return cd_threads_run(pool, o->n_chunk, 1, move, &s, err);
 }

@@ -1,5 +1,5 @@
-/* A search over configurations: successive halving (hpo_asha.c) decides what to train next, workers train side by side, a
- * journal keeps every result. */
+/* A search over configurations: successive halving (hpo_asha.c) decides what to train next, workers
+ * train side by side, a journal keeps every result. */
 #include "learner/hpo/hpo.h"
 
 #include <math.h>
@@ -61,8 +61,8 @@ static cdmpp_status digest(const cd_hpo_options *s, char hex[65], cdmpp_err *err
     plain.output_model = plain.output_report = plain.data_source = "";
     plain.data_files.n = 0;
     put_space(&b, s->space);
-    cd_config_print_identity(&b, &plain,
-                             true); /* whether the data will be on disk is not known yet */
+    /* whether the data will be on disk is not known yet */
+    cd_config_print_identity(&b, &plain, true);
     cd_buf_puts(&b, s->identity);
     cd_sha256_init(&h);
     if (!b.oom) cd_sha256_add(&h, b.p, b.n);
@@ -147,7 +147,8 @@ static cdmpp_status evaluate(search *s, cd_hpo_journal_entry *e, int worker, cha
     return CDMPP_OK;
 }
 
-/* A result that the journal has is not trained again; its parameters must be those that this search draws. */
+/* A result that the journal has is not trained again; its parameters must be those that this search
+ * draws. */
 static cdmpp_status do_job(search *s, size_t k, int worker, cdmpp_err *err) {
     const job j = s->job[k];
     char reason[512] = "";

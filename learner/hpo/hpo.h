@@ -205,10 +205,10 @@ typedef struct cd_hpo_result {
     unsigned n_rung;
     double *error;       /* (n_trial, n_rung) NaN: not trained, INFINITY: failed */
     const char **reason; /* (n_trial) of the failure, else NULL */
-    size_t n_new, n_known,
-        n_failed; /* trainings of this call; from the journal; failed among both */
-    size_t torn;  /* bytes of the journal that a kill had damaged */
-    size_t best;  /* trial with the least error on the top rung */
+    /* trainings of this call; from the journal; failed among both */
+    size_t n_new, n_known, n_failed;
+    size_t torn; /* bytes of the journal that a kill had damaged */
+    size_t best; /* trial with the least error on the top rung */
     double best_error;
     cd_arena arena;
 } cd_hpo_result;
@@ -238,7 +238,8 @@ const char *cd_hpo_metric_name(cd_hpo_metric e);
  * The validation figures of cd_learner_try are all that a trial sees; the test part
  * is left to the training of the winner, which is the caller's. */
 
-/* What a training says of its data, and what the bounded memory changed: lines, once each. One call at a time, from any thread. */
+/* What a training says of its data, and what the bounded memory changed: lines, once each. One call
+ * at a time, from any thread. */
 typedef void cd_hpo_note_fn(void *ctx, const char *lines);
 
 typedef struct cd_hpo_objective {
@@ -272,8 +273,8 @@ typedef struct cd_hpo_run {
     const char *const *set; /* (n_set) "tune.x=y" goes to the search, the rest to the base */
     size_t n_set;
     const char *out; /* the winner's file; the journal is "<out>.journal.jsonl" */
-    const char
-        *journal; /* NULL: that; the caller then removes it when nothing is left to go on with */
+    /* NULL: that; the caller then removes it when nothing is left to go on with */
+    const char *journal;
     int jobs;
     cd_hpo_event_fn *tell;      /* NULL is fine */
     cd_hpo_note_fn *note;       /* NULL is fine */
@@ -295,11 +296,13 @@ typedef struct cd_hpo_run_state {
 cdmpp_status cd_hpo_run_read(const cd_hpo_run *cmd, bool data, cd_hpo_run_state *s, cdmpp_err *err);
 /* Search and write cmd->out: `found`, `best`. Errors: those of loading and of cd_hpo, EIO. */
 cdmpp_status cd_hpo_run_search(const cd_hpo_run *cmd, cd_hpo_run_state *s, cdmpp_err *err);
-/* Search nothing: write the configuration of one trial with the full budget to cmd->out. A trial is the same whatever came out of it, so no data and no
- * journal are read. Errors: ERANGE (the search has no such trial), those of cd_hpo_space_sample, EIO. */
+/* Search nothing: write the configuration of one trial with the full budget to cmd->out. A trial is
+ * the same whatever came out of it, so no data and no journal are read. Errors: ERANGE (the search
+ * has no such trial), those of cd_hpo_space_sample, EIO. */
 cdmpp_status cd_hpo_run_config(const cd_hpo_run *cmd, cd_hpo_run_state *s, size_t trial,
                                cdmpp_err *err);
-/* The end of a search: the best trials, the winner and its file `out`, as text and as an object of schema "cdmpp.search". */
+/* The end of a search: the best trials, the winner and its file `out`, as text and as an object of
+ * schema "cdmpp.search". */
 void cd_hpo_run_text(cd_buf *b, const cd_hpo_run_state *s, const char *out);
 void cd_hpo_run_json(cd_buf *b, const cd_hpo_run_state *s, const char *out);
 /* After any of the two, and after an error. */

@@ -1,5 +1,5 @@
-/* Asynchronous successive halving (Li et al. 2020): the best third or so of each rung goes on with a larger budget, without
- * waiting for the rung to be full. */
+/* Asynchronous successive halving (Li et al. 2020): the best third or so of each rung goes on with
+ * a larger budget, without waiting for the rung to be full. */
 #include "learner/hpo/hpo.h"
 
 #include <math.h>
@@ -61,8 +61,8 @@ static entry *promotion(cd_hpo_asha *a, unsigned *from) {
         if (e) return e;
     }
     if (a->open || a->started < a->n_trial || has_result(&a->rung[a->n_rung - 1])) return NULL;
-    for (unsigned r = a->n_rung - 1;
-         r-- > 0;) { /* (4): from the highest rung that has somebody left */
+    /* (4): from the highest rung that has somebody left */
+    for (unsigned r = a->n_rung - 1; r-- > 0;) {
         entry *e = candidate(&a->rung[r], a->rung[r].n);
         *from = r;
         if (e) return e;

@@ -8,8 +8,12 @@
 /* hpo_journal -- the finished trainings of a search, on disk as they finish.
  *
  *   {"schema":"cdmpp.search","schema_version":1,"digest":"SHA-256 of what is searched"}
- *   {"trial":7,"rung":1,"budget":200,"state":"done","valid_error":0.21,"seconds":3.1,"params":{...}}
- *   {"trial":9,"rung":0,"budget":67,"state":"failed","valid_error":null,"reason":"...","seconds":0.1,"params":{}}
+ *   {"trial":7,"rung":1,"budget":200,"state":"done","valid_error":0.21,"seconds":3.1,
+ *    "params":{...}}
+ *   {"trial":9,"rung":0,"budget":67,"state":"failed","valid_error":null,"reason":"...",
+ *    "seconds":0.1,"params":{}}
+ *
+ * In the file each of these objects is one line.
  *
  *   (1) a line is written with one call and is on the disk before its result counts;
  *   (2) a kill or a power cut can only damage the last line: it is cut off when the

@@ -1,4 +1,5 @@
-/* The journal of a search: one JSON line for each result, appended and synced, so that a search that was stopped goes on. */
+/* The journal of a search: one JSON line for each result, appended and synced, so that a search
+ * that was stopped goes on. */
 #include "learner/hpo/hpo_internal.h"
 
 #include <errno.h>
@@ -103,8 +104,8 @@ static cdmpp_status read_lines(cd_hpo_journal *l, const char *text, size_t n, co
         const size_t len = (size_t)(end - line);
         if (k == 1) st = check_head(l, line, len, digest, &why);
         else st = read_entry(l, line, len, &l->entry[l->n], &why);
-        const bool torn = end + 1 == text + n &&
-                          st == CDMPP_EPARSE; /* a line end may reach the disk before its line */
+        /* a line end may reach the disk before its line */
+        const bool torn = end + 1 == text + n && st == CDMPP_EPARSE;
         if (torn) break;
         if (st && err) *err = why;
         CD_TRY(cd_err_at(err, st, l->path, k));

@@ -57,7 +57,8 @@ static size_t collect(const cd_hpo_result *f, line *l) {
     return n;
 }
 
-/* Trials of higher rungs first: their errors are of larger budgets and compare with nothing below. */
+/* Trials of higher rungs first: their errors are of larger budgets and compare with nothing
+ * below. */
 void cd_hpo_result_table(cd_buf *out, const cd_hpo_result *f, const cd_hpo_space *s, size_t max) {
     line *l = cd_mem_zalloc(f->n_trial + 1, sizeof *l);
     if (!l) {

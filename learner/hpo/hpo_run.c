@@ -99,8 +99,8 @@ static cdmpp_status needs(const cd_hpo_run_state *s, cd_member_plan *all, cdmpp_
         cd_config c;
         cd_member_plan plan;
         st = cd_hpo_space_config(&s->space, &s->base, &trial[i], s->space.tune.max_budget, &c, err);
-        if (!st && cd_member_plan_of(&c, &plan, NULL) ==
-                       CDMPP_OK) { /* a trial that cannot be fails on its own */
+        /* a trial that cannot be fails on its own */
+        if (!st && cd_member_plan_of(&c, &plan, NULL) == CDMPP_OK) {
             all->leaves |= plan.leaves;
             all->steps |= plan.steps;
             all->trees |= plan.trees;

@@ -1,4 +1,5 @@
-/* Sobol's sequence in up to 40 dimensions: points that fill a space more evenly than random ones. */
+/* Sobol's sequence in up to 40 dimensions: points that fill a space more evenly than random
+ * ones. */
 #include "learner/hpo/hpo_internal.h"
 
 #include <stdbool.h>
@@ -59,8 +60,8 @@ double cd_hpo_sobol_unit(const cd_hpo_sobol *s, uint64_t seed, uint32_t i, unsig
     const uint32_t x = cd_hpo_sobol_digits(s, i, d);
     const uint64_t stream = cd_rng_at(seed, d);
     uint32_t y = 0;
-    for (unsigned k = 0; k < 32;
-         k++) { /* node of the tree of digits: its depth and the digits before */
+    /* node of the tree of digits: its depth and the digits before */
+    for (unsigned k = 0; k < 32; k++) {
         const uint64_t node = (uint64_t)1 << k | (k ? x >> (32 - k) : 0);
         const uint32_t coin = (uint32_t)(cd_rng_at(stream, node) >> 63);
         y = y << 1 | ((x >> (31 - k) & 1) ^ coin);

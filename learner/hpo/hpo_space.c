@@ -1,4 +1,5 @@
-/* Reads a search file: what may vary, how, and the options of the search. All errors are collected with their lines. */
+/* Reads a search file: what may vary, how, and the options of the search. All errors are collected
+ * with their lines. */
 #include "learner/hpo/hpo.h"
 
 #include <math.h>
@@ -119,9 +120,8 @@ static void read_when(loader *l, cd_hpo_space_param *p, const cd_yaml *param, co
         } else if (declared_later(param, c->key)) {
             cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, c, true, p->key->name,
                         "expected a condition on a key above, found '%.80s'", c->key);
-        } else if (
-            c->kind ==
-            CD_YAML_SEQ) { /* one of a list; each is read as a list of one where the key is a list */
+            /* one of a list; each is read as a list of one where the key is a list */
+        } else if (c->kind == CD_YAML_SEQ) {
             p->n_when += read_values(l, w->key, p->key->name, c, &w->value);
         } else {
             w->value.v = room(l, 1, sizeof *w->value.v);
@@ -261,8 +261,8 @@ static cdmpp_status read_tune(loader *l, const cd_yaml *root, const char *const 
         tail = &copy++->next;
     }
     *tail = NULL;
-    cdmpp_status st =
-        cd_conf_map(&t, l->s->path, &rest, l->err); /* but for ENOMEM the errors are in the list */
+    /* but for ENOMEM the errors are in the list */
+    cdmpp_status st = cd_conf_map(&t, l->s->path, &rest, l->err);
     for (size_t i = 0; i < n_set && st != CDMPP_ENOMEM; i++) st = cd_conf_set(&t, set[i], l->err);
     return st == CDMPP_ENOMEM ? st : CDMPP_OK;
 }

@@ -1,5 +1,5 @@
-/* Packs programs into a batch: rows or leaves one after another, with offsets, then scaled in place. The room of a batch is
- * bounded before training, so that filling one touches no heap. */
+/* Packs programs into a batch: rows or leaves one after another, with offsets, then scaled in
+ * place. The room of a batch is bounded before training, so that filling one touches no heap. */
 #include "learner/inputs/batch.h"
 
 #include <string.h>
@@ -18,8 +18,8 @@ static size_t nodes(const cd_batch_spec *s, const cd_program_view *v, size_t pro
 
 typedef size_t count_fn(const cd_batch_spec *s, const cd_program_view *v, size_t program);
 
-/* Largest count of a program, and the sum of the n largest. The sum of the n largest counts comes from a histogram: sorting a
- * few hundred thousand programs would take longer. */
+/* Largest count of a program, and the sum of the n largest. The sum of the n largest counts comes
+ * from a histogram: sorting a few hundred thousand programs would take longer. */
 static cdmpp_status largest(const cd_batch_spec *s, const cd_program_view *v, const uint32_t *index,
                             size_t n_index, size_t n, count_fn *count, size_t *most, size_t *sum,
                             cdmpp_err *err) {
@@ -83,8 +83,8 @@ void cd_batch_free(cd_batch *b) {
     *b = (cd_batch){0};
 }
 
-/* One program behind those that are there. The program is appended behind those that are there; the caller has checked that
- * there is room. */
+/* One program behind those that are there. The program is appended behind those that are there; the
+ * caller has checked that there is room. */
 static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_program_view *v,
                         size_t program, size_t i) {
     const size_t leaves = b->w_tok ? cd_batch_leaves(spec, v, program) : 0;
@@ -126,9 +126,8 @@ cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scal
     cd_program_tree_clear(&b->tree);
     for (size_t i = 0; i < n; i++) {
         const size_t p = at(index, i), leaves = b->w_tok ? cd_batch_leaves(spec, v, p) : 0;
-        if (i % 16 == 0)
-            cd_spool_rest(
-                v->spool); /* around a program of a shuffled batch the kernel maps up to some MB */
+        /* around a program of a shuffled batch the kernel maps up to some MB */
+        if (i % 16 == 0) cd_spool_rest(v->spool);
         CD_TRY(cd_batch_check(spec, v, p, err));
         if (b->n_tok + leaves > b->dims.n_tok || leaves > b->dims.max_leaf)
             return CD_FAIL(err, ERANGE, "%zu leaves in a batch for %zu, at most %zu a program",

@@ -5,15 +5,17 @@
  *   With `steps` the steps of the schedule do, as many of each program: further ones are
  *   cut off, missing ones are zeros.
  *
- *   tok  (n_tok, w_tok)   | 164 leaf columns | 82 of context, if wanted | 15 derived, if wanted |
- *                         of a step | its kind, one of 14 | `values` numbers of the record, or their log2 |
- *   trips (n_tok)         ln of the iterations around the leaf, less a constant (scalers)
- *                         derived: sums and ratios of the columns (tree_input.h); of steps 0
- *   pos  (n_tok)          place of the leaf in the program's tree list
- *   prog (n, w_prog)      | PROGRAM form of tree_input.h without the device, log2 operations | columns of facts_input.h, if wanted |
- *   dev  (n, w_dev)       row of the device table
- *   flop (n)              as in the view, not scaled
- *   tree                  of all programs, program_tree.h
+ *   tok  (n_tok, w_tok)  | 164 leaf columns | 82 of context, if wanted | 15 derived, if wanted |
+ *                        of a step | its kind, one of 14 | `values` numbers of the record, or their
+ *                        log2 |
+ *   trips (n_tok)        ln of the iterations around the leaf, less a constant (scalers)
+ *                        derived: sums and ratios of the columns (tree_input.h); of steps 0
+ *   pos  (n_tok)         place of the leaf in the program's tree list
+ *   prog (n, w_prog)     | PROGRAM form of tree_input.h without the device, log2 operations |
+ *                        columns of facts_input.h, if wanted |
+ *   dev  (n, w_dev)      row of the device table
+ *   flop (n)             as in the view, not scaled
+ *   tree                 of all programs, program_tree.h
  *
  * Context of a leaf, from its loops and the tree:
  *   8 x 6  the loops from the innermost outwards: log2(extent), kind one-hot (5)
@@ -41,16 +43,17 @@ enum { CD_BATCH_INNER = 8, CD_BATCH_OUTER = 4, CD_BATCH_KINDS = 5 };
  * borrowed; w_dev 0: none. */
 typedef struct cd_batch_spec {
     bool tokens, rows, context, derived, program, facts, tree; /* tree: with tokens, of leaves */
-    size_t steps,
-        values; /* tokens are so many steps of a program, so many numbers of a step; steps 0: they are leaves or rows */
+    /* tokens are so many steps of a program, so many numbers of a step; steps 0: they are leaves or
+     * rows */
+    size_t steps, values;
     bool log_values; /* of steps: log2(1 + |v|) with the sign of v, else v */
     size_t n_device, w_dev;
     const float *device;
 } cd_batch_spec;
 
 size_t cd_batch_token_width(const cd_batch_spec *s); /* 0, 164 .. 261; of steps 14 + values */
-size_t cd_batch_program_width(
-    const cd_batch_spec *s); /* of the program vector and the facts, what is wanted of them */
+/* of the program vector and the facts, what is wanted of them */
+size_t cd_batch_program_width(const cd_batch_spec *s);
 
 /* How large a batch can get. */
 typedef struct cd_batch_dims {
@@ -69,10 +72,10 @@ typedef struct cd_scalers {
 } cd_scalers;
 /* Identity. Errors: ENOMEM. */
 cdmpp_status cd_scalers_init(cd_scalers *s, const cd_batch_spec *spec, cdmpp_err *err);
-/* Fit tokens and programs to index[0 .. n) of the view, the train part. Device
- * vectors come on a common scale (features/device/device.h) and are left alone: of one
- * device every column would be constant. trips is shifted so that the mean over programs
- * of ln(sum over leaves of e^trips) is 0. s is initialised. Errors: ENOMEM, EMODEL (a program without leaves). */
+/* Fit tokens and programs to index[0 .. n) of the view, the train part. Device vectors come on a
+ * common scale (features/device/device.h) and are left alone: of one device every column would be
+ * constant. trips is shifted so that the mean over programs of ln(sum over leaves of e^trips) is 0.
+ * s is initialised. Errors: ENOMEM, EMODEL (a program without leaves). */
 cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec,
                             const cd_program_view *v, const uint32_t *index, size_t n,
                             cdmpp_err *err);

@@ -1,4 +1,5 @@
-/* batch_internal -- columns before they are scaled: batch.c fills batches with them, scalers.c fits scalers to them. */
+/* batch_internal -- columns before they are scaled: batch.c fills batches with them, scalers.c fits
+ * scalers to them. */
 #ifndef CD_BATCH_INTERNAL_H
 #define CD_BATCH_INTERNAL_H
 #include "learner/inputs/batch.h"

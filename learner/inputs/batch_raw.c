@@ -1,4 +1,5 @@
-/* Columns of a leaf and of a program before scaling: the features of the row, then what loops and the tree around the leaf tell. */
+/* Columns of a leaf and of a program before scaling: the features of the row, then what loops and
+ * the tree around the leaf tell. */
 #include <math.h>
 #include <string.h>
 
@@ -92,8 +93,8 @@ static void put_tree(const cd_batch_spec *s, const cd_program_view *v, size_t pr
     x[3] = depth_at(tree, (size_t)v->leaf_pos[leaf], from, &x[4]);
 }
 
-/* The blocks of CD_BATCH_CONTEXT in the order of batch.h: loops from the inside, loops from the outside, products by kind, the
- * tree. */
+/* The blocks of CD_BATCH_CONTEXT in the order of batch.h: loops from the inside, loops from the
+ * outside, products by kind, the tree. */
 static void put_context(const cd_batch_spec *s, const cd_program_view *v, size_t program,
                         size_t leaf, float *x) {
     const size_t beg = (size_t)v->path_ptr[leaf], n = (size_t)v->path_ptr[leaf + 1] - beg;
@@ -128,7 +129,8 @@ void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_
     }
 }
 
-/* The device column of the PROGRAM form (its last) is overwritten: a network knows the device by its vector instead. */
+/* The device column of the PROGRAM form (its last) is overwritten: a network knows the device by
+ * its vector instead. */
 static void put_summary(const cd_program_view *v, size_t program, float *x) {
     const size_t beg = (size_t)v->row_ptr[program], n = (size_t)v->row_ptr[program + 1] - beg;
     const size_t w = cd_tree_input_width(CD_TREE_INPUT_PROGRAM);

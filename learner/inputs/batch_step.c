@@ -1,4 +1,5 @@
-/* The token of a step: its kind as one of CD_RECORD_STEP_COUNT, then its values in the order of the record, cut or filled with zeros. */
+/* The token of a step: its kind as one of CD_RECORD_STEP_COUNT, then its values in the order of the
+ * record, cut or filled with zeros. */
 #include <math.h>
 #include <string.h>
 

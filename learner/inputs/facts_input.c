@@ -1,4 +1,5 @@
-/* Columns of facts. Trees do not care for logarithms; what is learned from the same columns later may. */
+/* Columns of facts. Trees do not care for logarithms; what is learned from the same columns later
+ * may. */
 #include "learner/inputs/facts_input.h"
 
 #include <math.h>

@@ -1,15 +1,22 @@
-/* facts_input -- facts of a program's loop nest as further columns of trees, and its analytic time as what trees correct.
+/* facts_input -- facts of a program's loop nest as further columns of trees, and its analytic time
+ * as what trees correct.
  *
- *   facts (CD_N_FACTS) --------------------------> log2(fact + 1), counts relative                \
- *   facts, numbers of the device --> analytic --+> ln of three totals, ln of a part over the sum  --> CD_N_FACTS_COL columns
- *                                               +> ln of one of the totals: the prior of a member
+ *   facts (CD_N_FACTS) ------------------------> log2(fact + 1), counts relative                \
+ *   facts, numbers of the device -> analytic -+> ln of three totals, ln of a part over the sum  ->
+ *     CD_N_FACTS_COL columns
+ *                                             +> ln of one of the totals: the prior of a member
  *
- * Of CPU programs counts are relative: log2 of a count over the instructions, and of lines and pages also over the distinct lines, since what a program
- * takes beside its analytic time does not follow from its size. In the place of what would be 0 everywhere (instructions over instructions, lines over lines) is the size itself.
+ * Of CPU programs counts are relative: log2 of a count over the instructions, and of lines and
+ * pages also over the distinct lines, since what a program takes beside its analytic time does not
+ * follow from its size. In the place of what would be 0 everywhere (instructions over instructions,
+ * lines over lines) is the size itself.
  *
- * The analytic times of a program are kept as CD_N_ANALYTIC numbers, ln of seconds: the totals of three models, then the parts, then ln of the threads that work at
- * a time (of a GPU program 0). A part of less than 1 ps counts as 1 ps. Of GPU programs the columns behind their facts are 0, so that all matrices have one width, their counts are not relative, and the time of
- * waiting stands in the place of L3. Bump CD_FACTS_INPUT_VERSION with every change: a model file carries it. No state, any thread. */
+ * The analytic times of a program are kept as CD_N_ANALYTIC numbers, ln of seconds: the totals of
+ * three models, then the parts, then ln of the threads that work at a time (of a GPU program 0). A
+ * part of less than 1 ps counts as 1 ps. Of GPU programs the columns behind their facts are 0, so
+ * that all matrices have one width, their counts are not relative, and the time of waiting stands
+ * in the place of L3. Bump CD_FACTS_INPUT_VERSION with every change: a model file carries it. No
+ * state, any thread. */
 #ifndef CD_FACTS_INPUT_H
 #define CD_FACTS_INPUT_H
 #include "features/analytic/analytic.h"

@@ -1,7 +1,8 @@
 /* The door of learner/inputs: other rooms include this header and no other of the room.
  *
- * What estimators read: the view of programs that all of them get (program_view.h), matrix rows for trees (tree_input.h), scaled
- * batches for networks (batch.h), and the transform of their labels (transform.h). */
+ * What estimators read: the view of programs that all of them get (program_view.h), matrix rows for
+ * trees (tree_input.h), scaled batches for networks (batch.h), and the transform of their labels
+ * (transform.h). */
 #ifndef CD_LEARNER_INPUTS_DOOR_H
 #define CD_LEARNER_INPUTS_DOOR_H
 #include "learner/inputs/batch.h"

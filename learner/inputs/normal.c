@@ -28,7 +28,8 @@ double cd_normal_quantile(double p) {
     return p <= 0.5 ? lower(p) : -lower(1 - p);
 }
 
-/* Closed forms for 1 and 2 degrees of freedom, above them Cornish and Fisher's terms (Abramowitz and Stegun 26.7.5). */
+/* Closed forms for 1 and 2 degrees of freedom, above them Cornish and Fisher's terms (Abramowitz
+ * and Stegun 26.7.5). */
 double cd_normal_student(double p, double freedom) {
     if (freedom < 1.5) return tan(M_PI * (p - 0.5));
     if (freedom < 2.5) return (2 * p - 1) / sqrt(2 * p * (1 - p));

@@ -1,4 +1,5 @@
-/* normal -- the standard normal distribution: share below z, and z of a share; the quantile of Student's t.
+/* normal -- the standard normal distribution: share below z, and z of a share; the quantile of
+ * Student's t.
  *
  * cd_normal_quantile is the inverse of cd_normal_cdf to a few units of the last
  * digit; below 0 keep precision by asking for the small side: q(1-p) = -q(p).
@@ -8,6 +9,6 @@
 double cd_normal_cdf(double z);      /* share of values below z */
 double cd_normal_density(double z);  /* its derivative */
 double cd_normal_quantile(double p); /* the z whose share is p */
-double cd_normal_student(
-    double p, double freedom); /* p 0.5..1; freedom >= 1, rounded below 2.5; within 0.3 % at 3 */
+/* p 0.5..1; freedom >= 1, rounded below 2.5; within 0.3 % at 3 */
+double cd_normal_student(double p, double freedom);
 #endif

@@ -1,5 +1,5 @@
-/* Lays the trees of a batch out by levels, so that an LSTM over children runs as one matrix product for the t-th children of all
- * nodes of a level, not node by node. */
+/* Lays the trees of a batch out by levels, so that an LSTM over children runs as one matrix product
+ * for the t-th children of all nodes of a level, not node by node. */
 #include "learner/inputs/program_tree.h"
 
 #include <string.h>
@@ -41,8 +41,8 @@ void cd_program_tree_clear(cd_program_tree *t) {
 }
 
 /* ---- one program ---- */
-/* Walks the list once, counting open nodes. A tree is refused that ends early, goes on after its root is closed, or has a leaf
- * elsewhere than leaf_pos says. */
+/* Walks the list once, counting open nodes. A tree is refused that ends early, goes on after its
+ * root is closed, or has a leaf elsewhere than leaf_pos says. */
 cdmpp_status cd_program_tree_check(const int32_t *list, size_t n, const int32_t *leaf_pos,
                                    size_t n_leaf, cdmpp_err *err) {
     size_t open = 0, leaf = 0, i = 0;
@@ -80,7 +80,8 @@ static void put_leaf(cd_program_tree *t, uint32_t under) {
     t->own_place[k] = t->leaves[under]++;
 }
 
-/* Nodes are entered in pre-order; the position of a leaf in the list tells it from an inner node. */
+/* Nodes are entered in pre-order; the position of a leaf in the list tells it from an inner
+ * node. */
 cdmpp_status cd_program_tree_add(cd_program_tree *t, const int32_t *list, size_t n,
                                  const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err) {
     uint32_t open = NONE;
@@ -113,8 +114,8 @@ static void sort_down(const uint32_t *from, size_t n, const uint32_t *key, uint3
     for (size_t i = 0; i < n; i++) to[bucket[top - key[from[i]]]++] = from[i];
 }
 
-/* Nodes beg .. end, of one tile, keep this range. Sorted twice and stably: first by the number of children, then by depth, so
- * that depth counts first. */
+/* Nodes beg .. end, of one tile, keep this range. Sorted twice and stably: first by the number of
+ * children, then by depth, so that depth counts first. */
 static void number_nodes(cd_program_tree *t, size_t tile, size_t beg, size_t end) {
     for (size_t k = beg; k < end; k++) t->order[k] = (uint32_t)k;
     sort_down(t->order + beg, end - beg, t->kids, t->bucket, t->swap + beg);
@@ -154,8 +155,8 @@ static void add_steps(cd_steps *s, const uint32_t *length, const uint32_t *seque
     }
 }
 
-/* Rows of the first steps of all groups come before all others (invariant 5): they start from a zero state and need no product
- * with it. */
+/* Rows of the first steps of all groups come before all others (invariant 5): they start from a
+ * zero state and need no product with it. */
 static void place_steps(cd_steps *s, size_t groups) {
     s->n_row = 0;
     for (size_t late = 0; late < 2; late++) {
@@ -190,7 +191,8 @@ static void child_steps(cd_program_tree *t) {
     for (size_t k = 0; k < t->n_tok; k++) put_child(t, t->of[k], t->leaf_place[k], k);
 }
 
-/* As child_steps, for leaves alone and by tile: `own` lists the nodes that have leaves, in the order of the first step. */
+/* As child_steps, for leaves alone and by tile: `own` lists the nodes that have leaves, in the
+ * order of the first step. */
 static void leaf_steps(cd_program_tree *t) {
     size_t n_own = 0;
     t->leaf.n = 0;

@@ -4,8 +4,8 @@
 #include "dataset/file/file.h"
 #include "learner/inputs/program_view.h"
 
-/* All programs of d, borrowed; `device` (d->n): the number of the program's device
- * in the model. Without ASTs (cd_dataset_load) no program has leaves, and none has steps that were not loaded. */
+/* All programs of d, borrowed; `device` (d->n): the number of the program's device in the model.
+ * Without ASTs (cd_dataset_load) no program has leaves, and none has steps that were not loaded. */
 cd_program_view cd_program_view_dataset(CD_KEEP const cd_dataset *d,
                                         CD_KEEP const uint32_t *device);
 /* The same with facts, where d has them; analytic (d->n, CD_N_ANALYTIC). */

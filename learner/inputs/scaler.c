@@ -1,4 +1,5 @@
-/* Columns to a common range. Trees need none of this; a network trains badly on columns whose sizes differ by powers of ten. */
+/* Columns to a common range. Trees need none of this; a network trains badly on columns whose sizes
+ * differ by powers of ten. */
 #include "learner/inputs/scaler.h"
 
 #include <math.h>

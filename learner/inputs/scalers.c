@@ -1,4 +1,5 @@
-/* The scalers of a batch's inputs: fitted over the train part one program at a time, saved and read as tensors. */
+/* The scalers of a batch's inputs: fitted over the train part one program at a time, saved and read
+ * as tensors. */
 #include <math.h>
 #include <string.h>
 

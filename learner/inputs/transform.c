@@ -1,5 +1,5 @@
-/* Seconds to what a network learns and back. A formula such as Box-Cox ends somewhere; beyond that point it goes on as a
- * straight line, so that any output of a network is a latency. */
+/* Seconds to what a network learns and back. A formula such as Box-Cox ends somewhere; beyond that
+ * point it goes on as a straight line, so that any output of a network is a latency. */
 #include "learner/inputs/transform.h"
 
 #include <math.h>
@@ -87,8 +87,8 @@ static double inside(const cd_transform *t, double log_s) {
     return log_s;
 }
 
-/* ln y and d(ln y)/dz of a z between the ends. One branch for each row of the table in transform.h. The slope is that of the
- * formula, not a difference: a loss needs it exactly. */
+/* ln y and d(ln y)/dz of a z between the ends. One branch for each row of the table in transform.h.
+ * The slope is that of the formula, not a difference: a loss needs it exactly. */
 static double inner_log_s(const cd_transform *t, double z, double *slope) {
     double a, b, log_s;
     if (t->n_knot) {
@@ -123,8 +123,8 @@ static void knot_ends(cd_transform *t) {
     t->high = (cd_transform_end){true, t->knot[n - 1], level_to_z(t, t->level[n - 1]), slope};
 }
 
-/* Which ends are needed follows from the table in transform.h: where the formula would ask for a latency of 0 or less, or for an
- * infinite one. */
+/* Which ends are needed follows from the table in transform.h: where the formula would ask for a
+ * latency of 0 or less, or for an infinite one. */
 void cd_transform_set_ends(cd_transform *t) {
     t->low = t->high = (cd_transform_end){0};
     if (t->n_knot) {

@@ -65,7 +65,8 @@ static double at_rank(const double *sorted, size_t n, double rank) {
     return k + 1 < n ? sorted[k] + (at - i) * (sorted[k + 1] - sorted[k]) : sorted[n - 1];
 }
 
-/* Up to 500 equally spaced ranks. Equal values become one knot at the mean of their ranks, so that knots rise strictly. */
+/* Up to 500 equally spaced ranks. Equal values become one knot at the mean of their ranks, so that
+ * knots rise strictly. */
 static cdmpp_status fit_knots(const sample *s, cd_transform *t, cdmpp_err *err) {
     double *log_s = cd_mem_zalloc(s->n, sizeof *log_s);
     if (!log_s) return CD_FAIL(err, ENOMEM, "%zu labels", s->n);

@@ -1,5 +1,5 @@
-/* A transform as JSON, there and back bit for bit: 17 digits name a double. What is read is checked, because model files come
- * from anywhere. */
+/* A transform as JSON, there and back bit for bit: 17 digits name a double. What is read is
+ * checked, because model files come from anywhere. */
 #include <math.h>
 #include <string.h>
 

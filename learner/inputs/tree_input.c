@@ -1,5 +1,5 @@
-/* Rows of features as rows of a matrix for trees. A tree splits one column at a time, so sums and ratios of columns that it
- * could only approximate by many splits are columns of their own. */
+/* Rows of features as rows of a matrix for trees. A tree splits one column at a time, so sums and
+ * ratios of columns that it could only approximate by many splits are columns of their own. */
 #include "learner/inputs/tree_input.h"
 
 #include <math.h>
@@ -36,7 +36,8 @@ size_t cd_tree_input_height(cd_tree_input_form f, size_t n_row) {
 
 double cd_tree_input_log_trips(const float *row) { return (double)row[OUTER] * M_LN2; }
 
-/* The value behind a logarithmic column; the limit keeps columns of damaged input from giving infinity. */
+/* The value behind a logarithmic column; the limit keeps columns of damaged input from giving
+ * infinity. */
 static double value(double x) { return exp2(fmin(x, 100)) - 1; }
 static double log2p1(double v) { return log2(fmax(v, 0) + 1); }
 

@@ -12,8 +12,8 @@
  * Sums of logarithmic columns are taken of the values (not in SUMS), not of the logarithms:
  * log2(sum(2^x - 1) + 1). Both forms were chosen on validation parts, see
  * docs/internals/learner-choices.md. Bump CD_TREE_INPUT_VERSION with every change: a model file
- * carries it. Of version 1 the numbers are the same, but rows came in the order of TVM or of the extractor, not in that
- * of cd_rows_order. No state, any thread. */
+ * carries it. Of version 1 the numbers are the same, but rows came in the order of TVM or of the
+ * extractor, not in that of cd_rows_order. No state, any thread. */
 #ifndef CD_TREE_INPUT_H
 #define CD_TREE_INPUT_H
 #include <stddef.h>

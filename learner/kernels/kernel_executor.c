@@ -50,7 +50,8 @@ cdmpp_status cd_kernel_executor_time(const cd_kernel_executor *x, const cd_workl
     return run(x, w, false, out, pass_s, err);
 }
 
-/* In a network other kernels have run since this one did: its weights are not in the core's own caches. */
+/* In a network other kernels have run since this one did: its weights are not in the core's own
+ * caches. */
 static cdmpp_status time_of(void *ctx, const cd_workload *w, uint64_t draw, cd_kernel_time *out,
                             cdmpp_err *err) {
     double pass_s;

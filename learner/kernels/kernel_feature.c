@@ -1,5 +1,5 @@
-/* Sizes of a kernel: what its buffers and its first windowed operator say. They do not depend on the layout of the data, so that a kernel
- * is the same inside a network and alone. */
+/* Sizes of a kernel: what its buffers and its first windowed operator say. They do not depend on
+ * the layout of the data, so that a kernel is the same inside a network and alone. */
 #include <string.h>
 
 #include "learner/kernels/kernels.h"
@@ -46,7 +46,8 @@ static double product_of(const cd_graph_attr *a) {
     return v;
 }
 
-/* Batch, channels and places of the graph's tensor: [N, C, H, W]; of matrices columns are channels. */
+/* Batch, channels and places of the graph's tensor: [N, C, H, W]; of matrices columns are
+ * channels. */
 static void put_shape(const cd_graph_shape *s, double *batch, double *channels, double *places) {
     *batch = s->rank > 2 ? (double)s->dim[0] : 1;
     *channels = s->rank > 2 ? (double)s->dim[1] : s->rank ? (double)s->dim[s->rank - 1] : 1;

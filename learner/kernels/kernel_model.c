@@ -1,5 +1,6 @@
-/* Boosted trees for each type of kernel. They learn the logarithm of the time over the analytic time of its program, or, where that is unknown, over a
- * plain guess from operations and bytes: so a kernel that is larger than all samples still takes longer. */
+/* Boosted trees for each type of kernel. They learn the logarithm of the time over the analytic
+ * time of its program, or, where that is unknown, over a plain guess from operations and bytes: so
+ * a kernel that is larger than all samples still takes longer. */
 #include <math.h>
 #include <string.h>
 
@@ -9,9 +10,10 @@
 enum { ROUNDS = 200, COLUMNS = CD_KERNEL_WIDTH + 1 };
 
 typedef struct part {
-    const char *
-        type; /* NULL: all types, for kernels of those with too few samples; only of samples with an analytic time */
-    size_t n; /* samples that it was trained on */
+    /* NULL: all types, for kernels of those with too few samples; only of samples with an analytic
+     * time */
+    const char *type;
+    size_t n;    /* samples that it was trained on */
     cd_xgb *gbt; /* NULL: too few samples */
     double bias; /* mean of what it learns */
 } part;
@@ -39,7 +41,8 @@ static double guess(const cd_kernel *k) {
     return k->analytic_s > 0 ? k->analytic_s : plain_guess(k);
 }
 
-/* The last column: how much slower the program is than its operations and bytes alone would be; NaN: trees take it as missing. */
+/* The last column: how much slower the program is than its operations and bytes alone would be;
+ * NaN: trees take it as missing. */
 static void put_row(const cd_kernel *k, float *row) {
     for (size_t c = 0; c < CD_KERNEL_WIDTH; c++) row[c] = (float)log1p(k->x[c]);
     row[CD_KERNEL_WIDTH] = k->analytic_s > 0 ? (float)log(k->analytic_s / plain_guess(k)) : NAN;
@@ -126,9 +129,8 @@ cdmpp_status cd_kernel_model_train(const cd_kernel_samples *s, int skip, cd_kern
     cdmpp_status st = count(s, skip, m, err);
     for (size_t k = 0; !st && k < m->n; k++)
         if (m->part[k].n >= CD_KERNEL_LEAST) st = train_part(s, skip, &m->part[k], err);
-    if (!st && skip < 0 && m->any.n >= CD_KERNEL_LEAST)
-        st = train_part(s, skip, &m->any,
-                        err); /* cross-validation looks for types with few samples */
+    /* cross-validation looks for types with few samples */
+    if (!st && skip < 0 && m->any.n >= CD_KERNEL_LEAST) st = train_part(s, skip, &m->any, err);
     if (st) cd_kernel_model_free(m);
     else *out = m;
     return st;

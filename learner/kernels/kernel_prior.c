@@ -1,6 +1,7 @@
-/* What is drawn: the operators of one group of a known network, cut out of it, on tensors of other sizes. A size is a number that stands
- * in the shapes of what the group reads; wherever the same number stands, it is replaced by the same other one. Where the new sizes do not
- * fit the operators (two sizes that depend on each other), the graph's own shape inference refuses them. */
+/* What is drawn: the operators of one group of a known network, cut out of it, on tensors of other
+ * sizes. A size is a number that stands in the shapes of what the group reads; wherever the same
+ * number stands, it is replaced by the same other one. Where the new sizes do not fit the operators
+ * (two sizes that depend on each other), the graph's own shape inference refuses them. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* The loop: draw, measure, train, look where the error is large, draw there. What it needs to go on after a kill is in the samples: the
- * largest draw so far, and how many draws around the networks' own sizes there were. */
+/* The loop: draw, measure, train, look where the error is large, draw there. What it needs to go on
+ * after a kill is in the samples: the largest draw so far, and how many draws around the networks'
+ * own sizes there were. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,7 +140,8 @@ static bool is_first(const cd_kernel_prior *p, size_t i) {
     return true;
 }
 
-/* A type that few kernels of the networks have would be missed by chance. What cannot be had in some tries is left. */
+/* A type that few kernels of the networks have would be missed by chance. What cannot be had in
+ * some tries is left. */
 static cdmpp_status draw_types(sampler *x) {
     for (size_t i = 0; i < cd_kernel_prior_count(x->p); i++) {
         const char *type = cd_kernel_prior_at(x->p, i)->type;
@@ -157,8 +159,9 @@ static cdmpp_status draw_types(sampler *x) {
 
 typedef struct place {
     size_t sample;
-    double
-        error; /* times the seconds that kernels of its type take in the networks: what it does to their sums */
+    /* times the seconds that kernels of its type take in the networks: what it does to their
+     * sums */
+    double error;
 } place;
 
 static int by_error(const void *a, const void *b) {
@@ -188,7 +191,8 @@ static double seconds_of_type(const sampler *x, const char *type) {
     return n ? sum / (double)n * (double)there : 0;
 }
 
-/* Errors of the samples of one fold, by a model that does not know them. Of a type that it has no answer for, the first sample stands for all. */
+/* Errors of the samples of one fold, by a model that does not know them. Of a type that it has no
+ * answer for, the first sample stands for all. */
 static cdmpp_status look(sampler *x, int fold, place *v, size_t *n) {
     cd_kernel_model *m;
     CD_TRY(cd_kernel_model_train(x->s, fold, &m, x->err));
@@ -208,7 +212,8 @@ static cdmpp_status look(sampler *x, int fold, place *v, size_t *n) {
     return st;
 }
 
-/* A round: those that do the most to the networks' sums first. Samples may move while others are added, so the one to draw around is copied. */
+/* A round: those that do the most to the networks' sums first. Samples may move while others are
+ * added, so the one to draw around is copied. */
 static cdmpp_status round_of(sampler *x, uint32_t round) {
     place *v = cd_mem_alloc((x->s->n + 1) * sizeof *v);
     cdmpp_status st = v ? CDMPP_OK : CD_FAIL(x->err, ENOMEM, "kernels");
@@ -222,11 +227,12 @@ static cdmpp_status round_of(sampler *x, uint32_t round) {
             const cd_kernel_sample s = x->s->v[v[i].sample];
             const bool few = isinf(v[i].error);
             st = draw(x, few ? NULL : &s, few ? s.kernel.type : NULL, round);
-            if (!st && x->idle && !is_over(x))
-                st = draw(x, NULL, NULL, round); /* all that is near to it is known */
+            /* all that is near to it is known */
+            if (!st && x->idle && !is_over(x)) st = draw(x, NULL, NULL, round);
         }
+    /* too few are wrong */
     for (size_t k = n * x->o.around; !st && k < x->o.per_round * x->o.around && !is_over(x); k++)
-        st = draw(x, NULL, NULL, round); /* too few are wrong */
+        st = draw(x, NULL, NULL, round);
     cd_mem_free(v);
     return st;
 }

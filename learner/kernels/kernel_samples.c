@@ -1,4 +1,5 @@
-/* The file of samples: a line each, written by one write, so that a kill leaves at most half a line at the end. */
+/* The file of samples: a line each, written by one write, so that a kill leaves at most half a line
+ * at the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

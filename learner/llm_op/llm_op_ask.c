@@ -1,4 +1,5 @@
-/* Answers of a model of operators of language models: measured, interpolated, predicted; of the stack and kernel that the record names.
+/* Answers of a model of operators of language models: measured, interpolated, predicted; of the
+ * stack and kernel that the record names.
  *
  *   begin     features of the record
  *   own       where its device has measured rows: what the trees of set seen expect
@@ -7,7 +8,8 @@
  *   scores    of the answer, of the interval
  *   tell      scores -> the answer
  *
- * One record goes through all here; of many (llm_op_ask_many.c) each step is made of all before the next, so that trees score many rows in one call. The bits are the same. */
+ * One record goes through all here; of many (llm_op_ask_many.c) each step is made of all before the
+ * next, so that trees score many rows in one call. The bits are the same. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -16,11 +18,17 @@
 
 typedef cd_llm_op_asking asking;
 
-/* A library or a version that is named and that no row of the family has. A known library without a version names none that is new. */
+/* A library or a version that is named and that no row of the family has. A known library without a
+ * version names none that is new. */
 static bool is_new_stack(const cd_llm_op_asker *a, const asking *q) {
     const char *stack = q->r->stack < a->names->n ? a->names->text[q->r->stack] : "";
     return stack[0] && !cd_llm_op_model_has_stack(a->m, q->f, q->c.stack) &&
            (isnan(q->c.maker) || strchr(stack, '-'));
+}
+
+/* What is new about a GPU whose twin answers: all of it, or the type. */
+static unsigned news_of_twin(unsigned has) {
+    return has ? CD_LLM_OP_NEW_TYPE : CD_LLM_OP_NEW_DEVICE;
 }
 
 static unsigned news_of(const cd_llm_op_asker *a, const asking *q) {
@@ -32,13 +40,13 @@ static unsigned news_of(const cd_llm_op_asker *a, const asking *q) {
              (cd_llm_op_model_vendor(a->m, q->d) ? 0u : (unsigned)CD_LLM_OP_NEW_VENDOR);
     if (!cd_llm_op_model_has_stack(a->m, q->f, q->c.stack) && a->m->stacks.n)
         u |= CD_LLM_OP_NEW_STACK;
+    /* most questions name no kernel: who asks leaves it to the library */
     if (!cd_llm_op_model_has_kernel(a->m, q->f, q->c.kernel) && r->kernel)
-        u |=
-            CD_LLM_OP_NEW_KERNEL; /* most questions name no kernel: who asks leaves it to the library */
+        u |= CD_LLM_OP_NEW_KERNEL;
     if (!g->any) u |= CD_LLM_OP_NEW_KIND;
     else if (!cd_llm_op_range_has(g, r->type, r->kv)) u |= CD_LLM_OP_NEW_TYPE;
-    if (q->has && !(q->has & CD_LLM_OP_HAS_TYPE))
-        u |= CD_LLM_OP_NEW_TYPE; /* of a GPU that has rows its own count */
+    /* of a GPU that has rows its own count */
+    if (q->has && !(q->has & CD_LLM_OP_HAS_TYPE)) u |= CD_LLM_OP_NEW_TYPE;
     for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)
         if (!g->any || r->size[i] < g->low[i] || r->size[i] > g->high[i]) u |= CD_LLM_OP_NEW_SIZE;
     return u;
@@ -52,12 +60,13 @@ static double times_at(const cd_llm_op_part *p, double level) {
     return p->times[k] + at * (p->times[k + 1] - p->times[k]);
 }
 
-/* Halves of the intervals of what is new about a question that no measured row is near; returns how many. NaN: no experiment can tell. A library that is
- * new has kernels of its own, which its experiments did not know either. */
+/* Halves of the intervals of what is new about a question that no measured row is near; returns how
+ * many. NaN: no experiment can tell. A library that is new has kernels of its own, which its
+ * experiments did not know either. */
 static size_t novel(const cd_llm_op_asker *a, const asking *q, unsigned news, double level,
                     double half[CD_LLM_OP_N_NOVEL + 1]) {
-    const bool stack = is_new_stack(a, q),
-               is[CD_LLM_OP_N_NOVEL] = {stack, news & CD_LLM_OP_NEW_KERNEL && !stack,
+    const bool stack = is_new_stack(a, q);
+    const bool is[CD_LLM_OP_N_NOVEL] = {stack, news & CD_LLM_OP_NEW_KERNEL && !stack,
                                         news & CD_LLM_OP_NEW_TYPE, news & CD_LLM_OP_NEW_KIND};
     size_t n = 0;
     for (size_t k = 0; k < CD_LLM_OP_N_NOVEL; k++)
@@ -66,7 +75,8 @@ static size_t novel(const cd_llm_op_asker *a, const asking *q, unsigned news, do
     return n;
 }
 
-/* The interval round out->latency_s, from the score of the spread. That of a GPU that is new is one of the news. */
+/* The interval round out->latency_s, from the score of the spread. That of a GPU that is new is one
+ * of the news. */
 static void interval(const cd_llm_op_asker *a, const asking *q, double level,
                      cd_llm_op_answer *out) {
     const cd_llm_op_part *p = &a->m->part[q->f][q->s];
@@ -166,11 +176,15 @@ cdmpp_status cd_llm_op_ask_choose(const cd_llm_op_asker *a, asking *q, cdmpp_err
         const cd_llm_op_few *few = a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
         q->near = cd_llm_op_feature_near(&near, q->r, (uint32_t)q->device, &q->beside, q->own, q->x,
                                          &q->said);
+        /* a row from afar says less than all together */
         if (few && cd_llm_op_few_count(few) < CD_LLM_OP_FEW_MOST && !between(q->x))
-            q->near = CD_LLM_OP_NO_SIDE; /* a row from afar says less than all together */
+            q->near = CD_LLM_OP_NO_SIDE;
     }
     q->s = q->near ? CD_LLM_OP_SET_NEAR : q->has ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
-    if (q->s == CD_LLM_OP_SET_UNSEEN && (q->twin = cd_llm_op_twin_for(a->m, q->r, q->d)))
+    const bool lacks_type =
+        q->s == CD_LLM_OP_SET_SEEN && !(q->has & CD_LLM_OP_HAS_TYPE) && isnan(q->own);
+    if ((q->s == CD_LLM_OP_SET_UNSEEN || lacks_type) &&
+        (q->twin = cd_llm_op_twin_for(a->m, q->r, q->d)))
         return CDMPP_OK;
     q->p = part_of(a, q->f, &q->s);
     return q->p ? CDMPP_OK : no_trees(q->r, err);
@@ -185,7 +199,8 @@ static void by_few(const cd_llm_op_asker *a, const asking *q, cd_llm_op_answer *
     if (few) correct(few, q->r, &q->c, &q->e, out);
 }
 
-/* Trees out of a file that somebody made by hand say anything: an answer is a number all the same, and an interval without ends is none. */
+/* Trees out of a file that somebody made by hand say anything: an answer is a number all the same,
+ * and an interval without ends is none. */
 static void keep_finite(cd_llm_op_answer *out) {
     out->latency_s = fmin(fmax(out->latency_s, DBL_MIN), DBL_MAX);
     if (!(out->low_s > 0 && out->low_s <= out->high_s && isfinite(out->high_s)))
@@ -218,6 +233,7 @@ void cd_llm_op_ask_tell(const cd_llm_op_asker *a, const asking *q, double level,
 void cd_llm_op_ask_tell_twin(const cd_llm_op_asker *a, const asking *q, const cd_llm_op_answer *of,
                              cd_llm_op_answer *out) {
     cd_llm_op_twin_tell(of, q->twin, &q->e, out);
+    out->news |= news_of_twin(q->has);
     by_few(a, q, out);
 }
 
@@ -231,6 +247,7 @@ static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *
     CD_TRY(cd_llm_op_ask_choose(a, q, err));
     if (q->twin) {
         CD_TRY(cd_llm_op_twin_ask(a, r, &q->e, q->twin, level, out, err));
+        out->news |= news_of_twin(q->has);
         by_few(a, q, out);
         return CDMPP_OK;
     }

@@ -1,4 +1,5 @@
-/* Many answers at once: each step is made of all records of a block before the next, so that trees score many rows in one call and memory is waited for together. */
+/* Many answers at once: each step is made of all records of a block before the next, so that trees
+ * score many rows in one call and memory is waited for together. */
 #include <math.h>
 #include <string.h>
 
@@ -103,7 +104,8 @@ static cdmpp_status of_one(cdmpp_status st, const cdmpp_err *why, cdmpp_err *why
     return st;
 }
 
-/* Rows of a table lie far apart in memory: those of all records are asked for before the first is waited for. */
+/* Rows of a table lie far apart in memory: those of all records are asked for before the first is
+ * waited for. */
 static void fetch_rows(const cd_llm_op_asker *a, const cd_llm_op_record *r,
                        const cd_device *const *d, size_t n, batch *b) {
     for (size_t i = 0; i < n; i++) {

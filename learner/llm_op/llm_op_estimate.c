@@ -1,33 +1,42 @@
-/* Analytic times of operators of language models: tiles and waves over multiprocessors, roofs of matrix units, memory and link. */
+/* Analytic times of operators of language models: tiles and waves over multiprocessors, roofs of
+ * matrix units, memory and link. */
 #include "learner/llm_op/llm_op_estimate.h"
 
 #include <math.h>
 #include <string.h>
 
-#define EXP_CLOCK                                                                                  \
-    16.0 /* exponentials of a multiprocessor in a clock (CUDA C++ Programming Guide, arithmetic instructions) */
-/* Latencies are in clocks: small kernels of A100, H100 and L40S take as many clocks, not as much time (rows to train on; a product 5,800 each). */
-#define LAUNCH         4000.0 /* of a kernel, until its last block is done */
-#define FILL           1400.0 /* until the first operands of a tile are there: some latencies of memory */
+/* exponentials of a multiprocessor in a clock (CUDA C++ Programming Guide, arithmetic
+ * instructions) */
+#define EXP_CLOCK 16.0
+/* Latencies are in clocks: small kernels of A100, H100 and L40S take as many clocks, not as much
+ * time (rows to train on; a product 5,800 each). */
+#define LAUNCH 4000.0 /* of a kernel, until its last block is done */
+/* until the first operands of a tile are there: some latencies of memory */
+#define FILL           1400.0
 #define LAUNCH_PREFILL 15000.0
 #define LAUNCH_DECODE  12000.0
 #define LAUNCH_MOE     25000.0 /* of the kernels that sort tokens by experts, too */
-#define BLOCK                                                                                      \
-    4000.0 /* of a block of prefill that overlaps with nothing: its start, the first load, the last store */
+/* of a block of prefill that overlaps with nothing: its start, the first load, the last store */
+#define BLOCK       4000.0
 #define BLOCK_GROUP 7000.0 /* of one of decode that serves several query heads, by matrix units */
-#define TOGETHER                                                                                   \
-    32.0 /* query heads of a key head that kernels for groups serve (TensorRT-LLM's XQA); of more, some libraries take each head alone */
+/* query heads of a key head that kernels for groups serve (TensorRT-LLM's XQA); of more, some
+ * libraries take each head alone */
+#define TOGETHER    32.0
 #define BLOCK_ALONE 3500.0 /* of one of decode for one head */
-#define COPIES      5.0 /* sets of weights that the tables' measurements go round (spec of the tables) */
-#define SOFTMAX                                                                                    \
-    5.0 /* other operations of vector units for each exponential: maximum, scale, sum, conversion */
-#define ASYNC                                                                                      \
-    3.0 /* matrix units as wide as that run beside the vector units (Hopper and later); narrower ones take turns with them */
-#define HIDDEN                                                                                     \
-    0.5 /* share of the softmax that they hide: FlashAttention-3 (Shah et al., 2024) reaches 661 TFLOPS on H100, 570 without overlap */
+/* sets of weights that the tables' measurements go round (spec of the tables) */
+#define COPIES 5.0
+/* other operations of vector units for each exponential: maximum, scale, sum, conversion */
+#define SOFTMAX 5.0
+/* matrix units as wide as that run beside the vector units (Hopper and later); narrower ones take
+ * turns with them */
+#define ASYNC 3.0
+/* share of the softmax that they hide: FlashAttention-3 (Shah et al., 2024) reaches 661 TFLOPS on
+ * H100, 570 without overlap */
+#define HIDDEN  0.5
 #define QUERIES 128.0 /* of a block of prefill attention */
 #define PCIE    64e9  /* bytes a second of a generation 5 slot */
-#define PIECE   256.0 /* tokens of the cache that one block of decode attention reads at least */
+/* tokens of the cache that one block of decode attention reads at least */
+#define PIECE 256.0
 
 typedef cd_llm_op_machine machine;
 
@@ -64,7 +73,8 @@ const char *cd_llm_op_family_name(cd_llm_op_family f) {
 /* Between the sum and the larger one: the two overlap but for their ends. */
 static double overlap(double a, double b) { return sqrt(hypot(a, b) * fmax(a, b)); }
 
-/* Bytes that are read over and over: from memory, or where they fit from the L2 cache. Going round a little more than fits misses all. */
+/* Bytes that are read over and over: from memory, or where they fit from the L2 cache. Going round
+ * a little more than fits misses all. */
 static double traffic(const machine *m, double again, double once, double copies,
                       cd_llm_op_estimate *e) {
     e->cached = copies * again / m->l2;
@@ -77,8 +87,9 @@ static double missing(const machine *m, double bytes, double between) {
     return bytes * (1 - 1 / (1 + pow(between / m->l2, 4)));
 }
 
-/* The same of a product that is repeated: what goes in and out is wanted again by the next call, its weights when their copies are through. There are as many copies as fill the
- * cache, COPIES at most. */
+/* The same of a product that is repeated: what goes in and out is wanted again by the next call,
+ * its weights when their copies are through. There are as many copies as fill the cache, COPIES at
+ * most. */
 static double product_traffic(const machine *m, double weights, double rest,
                               cd_llm_op_estimate *e) {
     e->cached = COPIES * weights / m->l2;
@@ -98,8 +109,9 @@ typedef struct {
 
 static double cap(double x) { return cd_llm_op_ceil(x < 1 ? 1 : x); }
 
-/* The splits of k of a tile, of which there are `all` and which takes `least` with whole rounds. Splits are powers of two, so what is multiplied and divided by them is
- * exact. Below best: returned, and written down. */
+/* The splits of k of a tile, of which there are `all` and which takes `least` with whole rounds.
+ * Splits are powers of two, so what is multiplied and divided by them is exact. Below best:
+ * returned, and written down. */
 static double splits(const machine *v, const product *p, double a, double b, double all,
                      double least, double best, cd_llm_op_estimate *e) {
     const double rate = v->peak / v->sms, l2 = v->l2_rate / v->sms, fill = FILL / v->clock,
@@ -117,8 +129,10 @@ static double splits(const machine *v, const product *p, double a, double b, dou
     return best;
 }
 
-/* Kernels take the tile and the split of k that run fastest: libraries choose from about these. `least` is told without a division, and is below the exact time by more than
- * it is rounded: most tiles cannot be as fast as the one where it is least, and are passed over. Of equal ones the first counts. */
+/* Kernels take the tile and the split of k that run fastest: libraries choose from about these.
+ * `least` is told without a division, and is below the exact time by more than it is rounded: most
+ * tiles cannot be as fast as the one where it is least, and are passed over. Of equal ones the
+ * first counts. */
 static double tiles(const machine *v, const product *p, cd_llm_op_estimate *e) {
     const double fill = FILL / v->clock, below = 1 - 1e-12, share = 1 / v->sms,
                  operations = 2 * p->k * v->sms / v->peak * below,
@@ -162,9 +176,9 @@ static void product_estimate(const cd_llm_op_record *r, const machine *v, cd_llm
     e->each = p.m;
     e->groups = p.groups;
     e->tiles_s = tiles(v, &p, e);
+    /* inputs are made narrow first */
     const double before =
-        p.input < 2 ? LAUNCH / v->clock + p.groups * p.m * p.k * (2 + p.input) / v->bandwidth
-                    : 0; /* inputs are made narrow first */
+        p.input < 2 ? LAUNCH / v->clock + p.groups * p.m * p.k * (2 + p.input) / v->bandwidth : 0;
     e->base_s =
         LAUNCH / v->clock + before + overlap(e->tiles_s, product_traffic(v, weights, rest, e));
 }
@@ -217,7 +231,8 @@ static const cd_llm_op_loads *known_loads(const cd_llm_op_loads *want, cd_llm_op
     return k;
 }
 
-/* The measured GPU has the most taken expert; the others of it are like those of all. The bounds are those that the tables' loads are drawn between. */
+/* The measured GPU has the most taken expert; the others of it are like those of all. The bounds
+ * are those that the tables' loads are drawn between. */
 static size_t loads(const cd_llm_op_record *r, cd_llm_op_known *known, load v[CD_LLM_OP_LOADS]) {
     const double tokens = r->size[0], taken = tokens * r->size[3], all = r->size[4],
                  here = fmax(1, all / r->size[6]);
@@ -273,8 +288,8 @@ static void moe_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_
 /* Pairs of a query and a key that it sees, of one head of one sequence. */
 static double pairs(double s, double past, double window) {
     if (!(window > 0) || window >= s + past) return s * past + s * (s + 1) / 2;
-    const double short_ones =
-        fmin(s, fmax(0, window - past)); /* queries that see less than the window */
+    /* queries that see less than the window */
+    const double short_ones = fmin(s, fmax(0, window - past));
     return short_ones * past + short_ones * (short_ones + 1) / 2 + (s - short_ones) * window;
 }
 
@@ -286,9 +301,9 @@ static void prefill(const machine *v, double s, double past, double b, double he
                  blocks = b * heads * cap(s / QUERIES);
     const double see = pairs(s, past, window), tiled = see + fmin(s, QUERIES) * s / 2,
                  rate = v->peak / v->sms;
+    /* a round is not full at its end */
     const double longest = QUERIES * seen * 2 * (qk + vd) / rate, full = fmax(blocks / v->sms, 1),
-                 tail =
-                     blocks > v->sms ? (full + 1) / full : 1; /* a round is not full at its end */
+                 tail = blocks > v->sms ? (full + 1) / full : 1;
     e->flops = 2 * b * heads * see * (qk + vd);
     e->bytes = io_bytes + kv_bytes;
     e->exp_s =
@@ -299,8 +314,8 @@ static void prefill(const machine *v, double s, double past, double b, double he
     e->tiles_s = fmax(tail * 2 * b * heads * tiled * (qk + vd) * QUERIES /
                           fmin(fmax(s, 16), QUERIES) / v->peak,
                       longest);
-    const double port = blocks * seen * (qk + vd) * kv_width /
-                        v->l2_rate; /* each block reads the keys and values that it sees */
+    /* each block reads the keys and values that it sees */
+    const double port = blocks * seen * (qk + vd) * kv_width / v->l2_rate;
     e->base_s = (LAUNCH_PREFILL + BLOCK * fmax(e->waves, 1)) / v->clock +
                 overlap(e->tiles_s + (v->wide > ASYNC ? 1 - HIDDEN : 1) * e->exp_s, port) +
                 traffic(v, e->bytes, 0, 1, e);
@@ -322,13 +337,12 @@ static void latent_prefill_estimate(const cd_llm_op_record *r, const machine *v,
             b * n * s * (192 * 2 + 128 * 2) + 2 * b * n * (s + past) * 320, e);
 }
 
-/* A block reads a piece of one sequence's cache for all query heads of a key head; products have 16 rows at least. */
+/* A block reads a piece of one sequence's cache for all query heads of a key head; products have 16
+ * rows at least. */
 static void decode(const machine *v, double b, double heads, double kv, double len, double qk,
                    double vd, double cache_bytes, double io_bytes, cd_llm_op_estimate *e) {
-    const double pieces = fmax(
-        1, fmin(cap(len / PIECE),
-                2 * v->sms /
-                    (b * kv))); /* a cache is split where there are too few sequences and heads */
+    /* a cache is split where there are too few sequences and heads */
+    const double pieces = fmax(1, fmin(cap(len / PIECE), 2 * v->sms / (b * kv)));
     const double group = heads / kv, blocks = b * kv * pieces, rows = 16 * cap(group / 16);
     e->flops = 2 * b * heads * len * (qk + vd);
     e->bytes = cache_bytes + io_bytes;
@@ -338,14 +352,12 @@ static void decode(const machine *v, double b, double heads, double kv, double l
     e->exp_s = b * kv * rows * len / (v->sms * v->clock * EXP_CLOCK);
     e->tiles_s =
         cap(e->waves) / fmax(e->waves, 1e-9) * 2 * b * kv * rows * len * (qk + vd) / v->peak;
-    const double port = cache_bytes / blocks * cap(e->waves) /
-                        (v->l2_rate / v->sms); /* a multiprocessor reads no faster than its port */
+    /* a multiprocessor reads no faster than its port */
+    const double port = cache_bytes / blocks * cap(e->waves) / (v->l2_rate / v->sms);
+    /* a block for each query head, which reads the cache again */
     if (group > TOGETHER)
-        e->alone_s =
-            (LAUNCH_DECODE + BLOCK_ALONE * fmax(b * heads / v->sms, 1)) / v->clock +
-            group * cache_bytes /
-                (v->sms * v->clock *
-                 CD_LLM_OP_L2_BYTES_CLOCK); /* a block for each query head, which reads the cache again */
+        e->alone_s = (LAUNCH_DECODE + BLOCK_ALONE * fmax(b * heads / v->sms, 1)) / v->clock +
+                     group * cache_bytes / (v->sms * v->clock * CD_LLM_OP_L2_BYTES_CLOCK);
     e->base_s = (LAUNCH_DECODE +
                  (group > 1 ? BLOCK_GROUP : BLOCK_ALONE) * fmax(e->waves, pieces > 1 ? 2 : 1)) /
                     v->clock +
@@ -377,7 +389,8 @@ static void stream_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_
     e->base_s = LAUNCH / v->clock + traffic(v, e->bytes, 0, 1, e);
 }
 
-/* What collectives reach of a GPU's link in one direction. GPUs without a link of their own (PCIe has 64 GB/s at most) share those of the host. */
+/* What collectives reach of a GPU's link in one direction. GPUs without a link of their own (PCIe
+ * has 64 GB/s at most) share those of the host. */
 static double reached(double link, double gpus) {
     return link > PCIE ? 0.75 * link : (gpus > 2 ? 0.3 : 0.6) * link;
 }
@@ -402,14 +415,13 @@ static cdmpp_status collective_estimate(const cd_llm_op_record *r, const cd_devi
     e->memory_s = e->bytes / sheet;
     e->each = g;
     e->groups = r->size[0] / g;
-    const double once =
-        sheet > PCIE ? 1 : 1.5 * (g - 1); /* through the host GPUs come one after the other */
-    e->base_s =
-        fmin(steps((both ? 2 : 1) * once, e->bytes, link),
-             steps((both ? 2 : 1) * (g - 1), e->bytes, link)); /* all at once, and round a ring */
-    if (both)
-        e->base_s = fmin(e->base_s,
-                         steps(once, (g - 1) * r->size[0], link)); /* everybody reads everything */
+    /* through the host GPUs come one after the other */
+    const double once = sheet > PCIE ? 1 : 1.5 * (g - 1);
+    /* all at once, and round a ring */
+    e->base_s = fmin(steps((both ? 2 : 1) * once, e->bytes, link),
+                     steps((both ? 2 : 1) * (g - 1), e->bytes, link));
+    /* everybody reads everything */
+    if (both) e->base_s = fmin(e->base_s, steps(once, (g - 1) * r->size[0], link));
     return CDMPP_OK;
 }
 

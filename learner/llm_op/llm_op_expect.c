@@ -1,4 +1,5 @@
-/* What the trees of set seen expect of operators: of a question, and of measured rows, of which it is kept. */
+/* What the trees of set seen expect of operators: of a question, and of measured rows, of which it
+ * is kept. */
 #include <math.h>
 #include <string.h>
 

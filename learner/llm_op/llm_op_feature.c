@@ -1,4 +1,5 @@
-/* Features of operators of language models: sizes, parts of the analytic estimate, and how they fill tiles and rounds. */
+/* Features of operators of language models: sizes, parts of the analytic estimate, and how they
+ * fill tiles and rounds. */
 #include "learner/llm_op/llm_op_feature.h"
 
 #include <math.h>
@@ -65,8 +66,8 @@ static void attention_columns(const cd_llm_op_record *r, const cd_device *d,
                  heads = cd_llm_op_get(r, CD_LLM_OP_P_HEADS);
     const cd_llm_op_family f = cd_llm_op_family_of((cd_llm_op_kind)r->kind);
     const bool decode = f == CD_LLM_OP_FAMILY_DECODE || f == CD_LLM_OP_FAMILY_LATENT_DECODE;
-    x[decode ? CD_LLM_OP_X_share : CD_LLM_OP_X_share_prefill] = lg(
-        heads / (kv > 0 ? kv : 1)); /* it falls with key heads, which prefill's answers rise with */
+    /* it falls with key heads, which prefill's answers rise with */
+    x[decode ? CD_LLM_OP_X_share : CD_LLM_OP_X_share_prefill] = lg(heads / (kv > 0 ? kv : 1));
     x[CD_LLM_OP_X_fill64] = fill(r->size[0] + 1, 64);
     x[CD_LLM_OP_X_fill128] = fill(r->size[0], 128);
     rounds(cd_llm_op_ceil(e->each / 128) * e->groups, d->cores, x + CD_LLM_OP_X_wave128,
@@ -75,8 +76,9 @@ static void attention_columns(const cd_llm_op_record *r, const cd_device *d,
            x + CD_LLM_OP_X_full256);
 }
 
-/* A kernel of attention is another program where matrix units have instructions of their own, whatever its name is. With products, experts and decode told apart likewise a GPU of
- * three that was left out was answered no better, or worse. */
+/* A kernel of attention is another program where matrix units have instructions of their own,
+ * whatever its name is. With products, experts and decode told apart likewise a GPU of three that
+ * was left out was answered no better, or worse. */
 static float async_of(cd_llm_op_family f, const cd_device *d) {
     const bool attention = f == CD_LLM_OP_FAMILY_PREFILL || f == CD_LLM_OP_FAMILY_LATENT_PREFILL ||
                            f == CD_LLM_OP_FAMILY_LATENT_DECODE;

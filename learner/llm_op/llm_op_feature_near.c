@@ -1,4 +1,5 @@
-/* What measured neighbours say of an operator: interpolation along each size, and how curves beside bend. */
+/* What measured neighbours say of an operator: interpolation along each size, and how curves beside
+ * bend. */
 #include <math.h>
 
 #include "learner/llm_op/llm_op_feature.h"
@@ -12,16 +13,16 @@ typedef struct {
     uint32_t device;
     double own;
     const cd_llm_op_beside *near;
-    double ln[CD_LLM_OP_MAX_SIZE][2],
-        beyond[CD_LLM_OP_MAX_SIZE]
-              [2]; /* ln of a neighbour's time; how much slower it is than expected, ln */
-    double line[CD_LLM_OP_MAX_SIZE], shape[CD_LLM_OP_MAX_SIZE],
-        gap[CD_LLM_OP_MAX_SIZE][2]; /* NaN: not both sides */
+    /* ln of a neighbour's time; how much slower it is than expected, ln */
+    double ln[CD_LLM_OP_MAX_SIZE][2], beyond[CD_LLM_OP_MAX_SIZE][2];
+    /* NaN: not both sides */
+    double line[CD_LLM_OP_MAX_SIZE], shape[CD_LLM_OP_MAX_SIZE], gap[CD_LLM_OP_MAX_SIZE][2];
 } asking;
 
 static double ln_time(const asking *a, long row) { return log(a->t->r[row].latency_s); }
 
-/* Where the record stands between its neighbours, 0 to 1. A cache or a window may be 0: one is added. */
+/* Where the record stands between its neighbours, 0 to 1. A cache or a window may be 0: one is
+ * added. */
 static double place(const asking *a, size_t i) {
     return a->gap[i][0] / (a->gap[i][0] + a->gap[i][1]);
 }
@@ -51,7 +52,8 @@ static void look(asking *a, size_t i) {
     a->shape[i] = a->own + (1 - at) * a->beyond[i][0] + at * a->beyond[i][1];
 }
 
-/* Row `p`, which has the record's own place on the axis, and where rows of its curve at the two neighbours' places would be. */
+/* Row `p`, which has the record's own place on the axis, and where rows of its curve at the two
+ * neighbours' places would be. */
 typedef struct {
     long p;
     uint64_t hash[2];
@@ -106,7 +108,8 @@ static void bends_beside(const asking *a, size_t axis, size_t n, float *x) {
     }
 }
 
-/* Curves of other types and stacks run alike where their slope between the two points is the same. */
+/* Curves of other types and stacks run alike where their slope between the two points is the
+ * same. */
 static void bends_alike(const asking *a, size_t axis, float *x) {
     uint32_t row[MOST_ALIKE];
     curve v[MOST_ALIKE];
@@ -131,7 +134,8 @@ static void bends_alike(const asking *a, size_t axis, float *x) {
     if (count > 0) x[CD_LLM_OP_X_bend_alike] = (float)(sum / count);
 }
 
-/* The size along which two neighbours are asked: the kind's own axis, which is the first, else that with the nearest two. */
+/* The size along which two neighbours are asked: the kind's own axis, which is the first, else that
+ * with the nearest two. */
 static size_t axis_of(const asking *a, size_t n) {
     size_t axis = CD_LLM_OP_MAX_SIZE;
     double least = INFINITY;

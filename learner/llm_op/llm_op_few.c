@@ -1,10 +1,12 @@
-/* What a few measured rows tell about the others: Gaussian processes over the residuals of a model. */
+/* What a few measured rows tell about the others: Gaussian processes over the residuals of a
+ * model. */
 #include "learner/llm_op/llm_op_few.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Variances of ln(time / answer), chosen on A100, H100 and L40S by a model of the three other GPUs, on rows to train on. */
+/* Variances of ln(time / answer), chosen on A100, H100 and L40S by a model of the three other GPUs,
+ * on rows to train on. */
 #define ALL    0.01 /* that all rows of a family have in common */
 #define TYPE   0.01 /* those of a kind and type */
 #define KERNEL 0.05 /* those of a kernel of a library besides */
@@ -71,8 +73,8 @@ static void factor(double *a, size_t n) {
 cdmpp_status cd_llm_op_few_new(const cd_llm_op_few_row *row, const double *residual, size_t n,
                                cd_llm_op_few **out, cdmpp_err *err) {
     cd_llm_op_few *f = cd_mem_zalloc(1, sizeof *f);
-    double *a =
-        cd_mem_zalloc(n * n + 1, sizeof *a); /* covariance of the rows, then its Cholesky factor */
+    /* covariance of the rows, then its Cholesky factor */
+    double *a = cd_mem_zalloc(n * n + 1, sizeof *a);
     if (f)
         *f = (cd_llm_op_few){n, cd_mem_zalloc(n + 1, sizeof *f->row),
                              cd_mem_zalloc(n + 1, sizeof *f->weight)};

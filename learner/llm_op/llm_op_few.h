@@ -1,9 +1,13 @@
-/* llm_op_few -- what a few measured rows of a GPU tell about the others: a GPU that no training saw.
+/* llm_op_few -- what a few measured rows of a GPU tell about the others: a GPU that no training
+ * saw.
  *
- *   residual of a row = ln(its time / what the model predicts) = alike in all rows + in those of a type + of a library's kernel + in rows of like estimates
+ *   residual of a row = ln(its time / what the model predicts) = alike in all rows + in those of a
+ *   type + of a library's kernel + in rows of like estimates
  *
- * Each of the four is a Gaussian process of a fixed variance, and what is left is noise. The expected residual of another row corrects its answer. Rows say
- * little about rows that they are not like. The interval keeps its width: few rows narrow it less than they promise (tried on rows to train on).
+ * Each of the four is a Gaussian process of a fixed variance, and what is left is noise. The
+ * expected residual of another row corrects its answer. Rows say little about rows that they are
+ * not like. The interval keeps its width: few rows narrow it less than they promise (tried on rows
+ * to train on).
  *
  * Immutable after cd_llm_op_few_new: any thread. */
 #ifndef CD_LLM_OP_FEW_H
@@ -17,8 +21,8 @@ typedef struct cd_llm_op_few_row {
     uint8_t kind, type;
     uint16_t kernel;
     int maker; /* number of the library; -1: not known */
-    float place
-        [CD_LLM_OP_FEW_PLACE]; /* log2: estimate in us, shares of tiles and memory, rounds of multiprocessors */
+    /* log2: estimate in us, shares of tiles and memory, rounds of multiprocessors */
+    float place[CD_LLM_OP_FEW_PLACE];
 } cd_llm_op_few_row;
 cd_llm_op_few_row cd_llm_op_few_row_of(const cd_llm_op_record *r, float maker,
                                        const cd_llm_op_estimate *e);

@@ -17,17 +17,19 @@ struct cd_llm_op_asker {
     size_t n_name;          /* names when the asker was made: later ones are looked up */
     cd_llm_op_codes *stack; /* (n names) maker and stack are used */
     float *kernel;          /* (n names) */
-    float *expect; /* (t->n) ln of what set seen expects, computed when first asked; 0: not yet */
+    /* (t->n) ln of what set seen expects, computed when first asked; 0: not yet */
+    float *expect;
     cd_llm_op_kernel *of; /* (n_of) by group, stack, kernel: each once */
     size_t n_of;
-    cd_llm_op_few *
-        *few; /* (t->n_known, CD_LLM_OP_N_FAMILY) of devices that were not trained on; NULL: none */
+    /* (t->n_known, CD_LLM_OP_N_FAMILY) of devices that were not trained on; NULL: none */
+    cd_llm_op_few **few;
 };
 /* What the training has of a family on a GPU: rows, of the very type. */
 enum { CD_LLM_OP_HAS_ROWS = 1, CD_LLM_OP_HAS_TYPE = 2 };
 unsigned cd_llm_op_model_has(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d,
                              cd_llm_op_type t);
-/* 1 + a type alike that the training has of the operator, of this GPU where it has any of its family; 0: there is none. */
+/* 1 + a type alike that the training has of the operator, of this GPU where it has any of its
+ * family; 0: there is none. */
 uint8_t cd_llm_op_model_alike(const cd_llm_op_model *m, cd_llm_op_family f,
                               const cd_llm_op_record *r, const cd_device *d);
 /* Codes of a record's names. */
@@ -39,7 +41,8 @@ bool cd_llm_op_twin_is(const cd_device *a, const cd_device *b, cd_llm_op_family 
 /* The twin's answer as one for the GPU whose estimate is e. */
 void cd_llm_op_twin_tell(const cd_llm_op_answer *of, const cd_device *twin,
                          const cd_llm_op_estimate *e, cd_llm_op_answer *out);
-/* The same for a record, asked of the twin; as it is, without corrections by measured rows of d. Errors: those of cd_llm_op_ask. */
+/* The same for a record, asked of the twin; as it is, without corrections by measured rows of d.
+ * Errors: those of cd_llm_op_ask. */
 cdmpp_status cd_llm_op_twin_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r,
                                 const cd_llm_op_estimate *e, const cd_device *twin, double level,
                                 cd_llm_op_answer *out, cdmpp_err *err);
@@ -51,7 +54,8 @@ cdmpp_status cd_llm_op_ask_many_as_is(const cd_llm_op_asker *a, const cd_llm_op_
                                       const cd_device *const *d, size_t n, double level,
                                       cd_llm_op_answer *out, cdmpp_err *whys, cdmpp_err *err);
 
-/* Of rows that were measured more than once. A file is read from here on; a time; sorted, medians taken, spread known. Errors: ENOMEM. */
+/* Of rows that were measured more than once. A file is read from here on; a time; sorted, medians
+ * taken, spread known. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_repeats_file(cd_llm_op_repeats *a, const char *path, cdmpp_err *err);
 cdmpp_status cd_llm_op_repeats_put(cd_llm_op_repeats *a, const cd_llm_op_time *x, cdmpp_err *err);
 cdmpp_status cd_llm_op_repeats_index(cd_llm_op_table *t, cdmpp_err *err);

@@ -1,11 +1,14 @@
-/* Questions that leave the kernel, or the version of the library, to us: which of the measured ones answers.
+/* Questions that leave the kernel, or the version of the library, to us: which of the measured ones
+ * answers.
  *
  *   kind, types, device -> stack, kernel of each measured row, each once, sorted
  *
- *   gemm fp8 h100   vllm-0.24.0   Cutlass..   Marlin..      a question of vllm-0.24.0 without a kernel: both are asked
- *                   vllm-0.25.0   Cutlass..                 a question of vllm: all three
+ *   gemm fp8 h100  vllm-0.24.0  Cutlass..  Marlin..  a question of vllm-0.24.0 without a kernel:
+ *                                                    both are asked
+ *                  vllm-0.25.0  Cutlass..            a question of vllm: all three
  *
- * Who measured took what the library takes, so of several kernels the one that was measured nearest counts, and of those alike the fastest. */
+ * Who measured took what the library takes, so of several kernels the one that was measured nearest
+ * counts, and of those alike the fastest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,7 +137,8 @@ cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, 
 
 enum { BLOCK = 256 };
 
-/* Records that are asked together: of each whose answer it may be, and whether it is the first of it. */
+/* Records that are asked together: of each whose answer it may be, and whether it is the first of
+ * it. */
 typedef struct {
     cd_llm_op_record r[BLOCK];
     const cd_device *d[BLOCK];
@@ -156,8 +160,8 @@ static cdmpp_status ask_block(const asked *q, block *b, cdmpp_err *err) {
                                     err));
     for (size_t i = 0; i < b->n; i++) {
         const size_t k = b->of[i];
-        if (q->whys && !b->first[i] && q->whys[k].code)
-            continue; /* as one by one: the first error stays */
+        /* as one by one: the first error stays */
+        if (q->whys && !b->first[i] && q->whys[k].code) continue;
         if (q->whys && b->why[i].code) q->whys[k] = b->why[i];
         else if (q->whys) q->whys[k].code = CDMPP_OK;
         if ((!q->whys || !b->why[i].code) && (b->first[i] || better(&b->v[i], &q->out[k])))

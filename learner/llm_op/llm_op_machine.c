@@ -1,15 +1,20 @@
-/* What a GPU is to operators of language models: what its description gives, and what follows from it. */
+/* What a GPU is to operators of language models: what its description gives, and what follows from
+ * it. */
 #include "learner/llm_op/llm_op_machine.h"
 
 #include <math.h>
 #include <string.h>
 
-#define OVER_MEMORY                                                                                \
-    2.0 /* an L2 cache reads about so many times faster than memory, or faster (micro-benchmarks: 1.6 times on A100, 2.2 to 2.6 on Hopper, 3.5 and more with GDDR6); counts where the first rule gives less */
-#define CORE_CLOCK                                                                                 \
-    1024.0 /* operations in bf16 of a small multiprocessor's matrix units in a clock: laws of power count in these */
+/* an L2 cache reads about so many times faster than memory, or faster (micro-benchmarks: 1.6 times
+ * on A100, 2.2 to 2.6 on Hopper, 3.5 and more with GDDR6); counts where the first rule gives
+ * less */
+#define OVER_MEMORY 2.0
+/* operations in bf16 of a small multiprocessor's matrix units in a clock: laws of power count in
+ * these */
+#define CORE_CLOCK 1024.0
 
-/* Width of a multiprocessor's matrix units, in CORE_CLOCKs (of a small one). GPUs without any count as half of a small one. */
+/* Width of a multiprocessor's matrix units, in CORE_CLOCKs (of a small one). GPUs without any count
+ * as half of a small one. */
 static double wide_of(const cd_device *d) {
     return fmax(0.5, fmax(d->bf16_tflops, d->tensor_tflops) * 1e12 /
                          (d->cores * d->clock_mhz * 1e6 * CORE_CLOCK));
@@ -27,16 +32,17 @@ static double lanes_of(const cd_device *d) {
     return d->lanes > 0 ? d->lanes : d->fp32_gflops * 1e3 / (2 * d->cores * d->clock_mhz);
 }
 
-/* What the board's power would allow of the sheet's peak under full load, above 1 where it allows more. An operation takes energy by process, and less where a
- * multiprocessor's matrix units are larger; voltage rises with the clock. Four constants, from the largest products of A100, H100 and L40S that models are trained on.
- * 0: the power is not known. */
+/* What the board's power would allow of the sheet's peak under full load, above 1 where it allows
+ * more. An operation takes energy by process, and less where a multiprocessor's matrix units are
+ * larger; voltage rises with the clock. Four constants, from the largest products of A100, H100 and
+ * L40S that models are trained on. 0: the power is not known. */
 static double power_of(const cd_device *d, double peak) {
     const double ghz = d->clock_mhz / 1e3, bf16 = d->bf16_tflops * 1e12;
     if (!(d->tdp_w > 0) || !(d->process_nm > 0) || !(bf16 > 0)) return 0;
-    const double pj = 0.51 * pow(d->process_nm / 5, 1.86) * pow(wide_of(d), -0.26) *
-                      pow(ghz, 1.2); /* of an operation in bf16 at the full clock */
-    return pow(0.8 * d->tdp_w / (pj * 1e-12 * bf16 * pow(peak / bf16, 0.8)),
-               1 / 2.2); /* power goes with clock^2.2 */
+    /* of an operation in bf16 at the full clock */
+    const double pj = 0.51 * pow(d->process_nm / 5, 1.86) * pow(wide_of(d), -0.26) * pow(ghz, 1.2);
+    /* power goes with clock^2.2 */
+    return pow(0.8 * d->tdp_w / (pj * 1e-12 * bf16 * pow(peak / bf16, 0.8)), 1 / 2.2);
 }
 
 /* A power that is not known limits nothing. */
@@ -56,7 +62,8 @@ static void put_unknown(cd_buf *b, const char *const *name, const double *x, siz
 
 static bool is(const char *a, const char *b) { return b && !strcmp(a, b); }
 
-/* Whoever describes a GPU shall see in one run what is not there: what each operator needs, and what some need. */
+/* Whoever describes a GPU shall see in one run what is not there: what each operator needs, and
+ * what some need. */
 cdmpp_status cd_llm_op_machine_lacks(const cd_device *d, const char *key, double x,
                                      const char *none, const char *peak, cdmpp_err *err) {
     const char *const all[] = {"cores", "clock_mhz", "bandwidth_gb_s", "l2_kb", "lanes"},
@@ -126,7 +133,8 @@ cdmpp_status cd_llm_op_machine_of(const cd_device *d, cd_llm_op_type t, cd_llm_o
                              0,
                              lanes_of(d),
                              wide_of(d)};
-    /* Matrix units that are sold slower than their chip allows do not slow down what feeds them: a cache gives a small multiprocessor's bytes, and more than memory does. */
+    /* Matrix units that are sold slower than their chip allows do not slow down what feeds them: a
+     * cache gives a small multiprocessor's bytes, and more than memory does. */
     m->l2_rate = fmax(m->sms * m->clock * CD_LLM_OP_L2_BYTES_CLOCK * fmax(1, m->wide) / 2,
                       OVER_MEMORY * m->bandwidth);
     return CDMPP_OK;

@@ -1,4 +1,5 @@
-/* A model of operators of language models in memory, and what is known beside it: codes of names, a few rows of new devices. */
+/* A model of operators of language models in memory, and what is known beside it: codes of names, a
+ * few rows of new devices. */
 #include "learner/llm_op/llm_op_internal.h"
 
 #include <math.h>
@@ -115,7 +116,8 @@ unsigned cd_llm_op_model_has(const cd_llm_op_model *m, cd_llm_op_family f, const
     return CD_LLM_OP_HAS_ROWS | (have >> (unsigned)t & 1u ? (unsigned)CD_LLM_OP_HAS_TYPE : 0u);
 }
 
-/* Trees that never saw a type answer for one of as many bytes on the same units: bfloat16 for float16, 8 bits with scales for int8. */
+/* Trees that never saw a type answer for one of as many bytes on the same units: bfloat16 for
+ * float16, 8 bits with scales for int8. */
 void cd_llm_op_model_types(const cd_llm_op_range *range, const cd_llm_op_record *r,
                            float x[CD_LLM_OP_N_FEATURE]) {
     const cd_llm_op_range *g = &range[r->kind];

@@ -1,5 +1,5 @@
-/* The model file of operators of language models: the container of other models, with "kind":"llm-operators" in the header and the boosters
- * as weights. */
+/* The model file of operators of language models: the container of other models, with
+ * "kind":"llm-operators" in the header and the boosters as weights. */
 #include <math.h>
 #include <string.h>
 
@@ -130,9 +130,9 @@ static cdmpp_status put_trees(const cd_llm_op_model *m, cd_buf *trees,
         for (size_t s = 0; s < CD_LLM_OP_N_SET; s++) {
             const cd_llm_op_part *p = &m->part[f][s];
             const size_t start = trees->n;
-            if (p->gbt) CD_TRY(cd_xgb_save(p->gbt, trees, err));
+            if (p->gbt) CD_TRY(cd_xgb_save_bare(p->gbt, trees, err));
             const size_t middle = trees->n;
-            if (p->spread) CD_TRY(cd_xgb_save(p->spread, trees, err));
+            if (p->spread) CD_TRY(cd_xgb_save_bare(p->spread, trees, err));
             n[f][s] = (bytes){middle - start, trees->n - middle};
         }
     return CDMPP_OK;
@@ -430,7 +430,8 @@ cdmpp_status cd_llm_op_model_from_bytes(const void *p, size_t n, cd_llm_op_model
     return st;
 }
 
-/* The members of a header stand in one order, so its start tells the kind; what is damaged is told by who reads it. */
+/* The members of a header stand in one order, so its start tells the kind; what is damaged is told
+ * by who reads it. */
 bool cd_llm_op_model_is(const void *p, size_t n) {
     static const char start[] = "\"model\":{\"kind\":\"llm-operators\"";
     cd_container f;

@@ -1,4 +1,5 @@
-/* In the header of a model of operators of language models: which library and kernel each family has rows of, and how far off what is new was. */
+/* In the header of a model of operators of language models: which library and kernel each family
+ * has rows of, and how far off what is new was. */
 #include "learner/llm_op/llm_op_model_file.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
-/* Who is whose neighbour in a table of operators: rows sorted once for each size, a curve found by a hash of what its rows share. Most questions have no curve along
- * most sizes: a bit for each size that some row has tells so without a look at the table. */
+/* Who is whose neighbour in a table of operators: rows sorted once for each size, a curve found by
+ * a hash of what its rows share. Most questions have no curve along most sizes: a bit for each size
+ * that some row has tells so without a look at the table. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +9,8 @@
 /* qsort() takes no context: each key carries its table. */
 typedef struct {
     const cd_llm_op_table *t;
-    uint32_t row,
-        size; /* size: the one that comes last; CD_LLM_OP_MAX_SIZE: categories come last */
+    /* size: the one that comes last; CD_LLM_OP_MAX_SIZE: categories come last */
+    uint32_t row, size;
 } entry;
 
 static int order(double a, double b) { return (a > b) - (a < b); }
@@ -24,7 +25,8 @@ static int by_category(const cd_llm_op_record *a, const cd_llm_op_record *b) {
     return order(a->skew, b->skew);
 }
 
-/* All sizes but one, and categories; rows of which nothing else differs are on one curve. CD_LLM_OP_MAX_SIZE: all sizes, no categories. */
+/* All sizes but one, and categories; rows of which nothing else differs are on one curve.
+ * CD_LLM_OP_MAX_SIZE: all sizes, no categories. */
 static int by_rest(const cd_llm_op_record *a, uint32_t da, const cd_llm_op_record *b, uint32_t db,
                    size_t but) {
     if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
@@ -77,7 +79,8 @@ static uint64_t hash(const cd_llm_op_record *r, uint32_t device, size_t but) {
     return whole_hash(head(r, device, but < CD_LLM_OP_MAX_SIZE), sum);
 }
 
-/* Has any row of the kind this size? False: none has. Each size has a bit, which others may share. */
+/* Has any row of the kind this size? False: none has. Each size has a bit, which others may
+ * share. */
 static bool met(const cd_llm_op_table *t, uint64_t of_size) {
     return t->met[(of_size & t->met_mask) / 64] >> of_size % 64 & 1;
 }
@@ -173,7 +176,8 @@ uint64_t cd_llm_op_table_curve(const cd_llm_op_table *t, const cd_llm_op_record 
     return t->met ? asked(t, size, hash(r, device, size)) : CD_LLM_OP_NO_CURVE;
 }
 
-/* A question between measured ones mostly has a size that no row has: only along that size can it have a curve. */
+/* A question between measured ones mostly has a size that no row has: only along that size can it
+ * have a curve. */
 void cd_llm_op_table_curves(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device,
                             uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]) {
     uint64_t of_size[CD_LLM_OP_MAX_SIZE], sum = 0;
@@ -185,9 +189,8 @@ void cd_llm_op_table_curves(const cd_llm_op_table *t, const cd_llm_op_record *r,
         sum += of_size[i] = part(r, i);
         strange |= (unsigned)!met(t, of_size[i]) << i;
     }
-    const uint64_t of_head = strange & (strange - 1)
-                                 ? 0
-                                 : head(r, device, true); /* of two such sizes there is no curve */
+    /* of two such sizes there is no curve */
+    const uint64_t of_head = strange & (strange - 1) ? 0 : head(r, device, true);
     for (size_t i = 0; i < n; i++)
         if (!(strange & ~(1u << i))) curve[i] = asked(t, i, whole_hash(of_head, sum - of_size[i]));
     if (!strange)
@@ -199,8 +202,8 @@ static void fetch(const cd_llm_op_table *t, size_t size, uint64_t curve) {
     const cd_llm_op_curves *c = &t->curve[size];
     if (curve == CD_LLM_OP_NO_CURVE) return;
     size_t k = (size_t)curve & c->mask;
-    while (c->slot[k].end && c->slot[k].tag != (uint32_t)(curve >> 32))
-        k = (k + 1) & c->mask; /* another curve: this one is behind it, or nowhere */
+    /* another curve: this one is behind it, or nowhere */
+    while (c->slot[k].end && c->slot[k].tag != (uint32_t)(curve >> 32)) k = (k + 1) & c->mask;
     const cd_llm_op_curve *s = &c->slot[k];
     if (!s->end) return;
     for (size_t i = 0; i < sizeof *t->r; i += 64)
@@ -226,7 +229,8 @@ static const uint32_t *curve_of(const cd_llm_op_table *t, const cd_llm_op_record
     return c->end ? t->curve[size].row + c->beg : NULL;
 }
 
-/* The first row of a curve that does not stand before the record. Rounded sizes keep their order, and equal ones are told by the rows. */
+/* The first row of a curve that does not stand before the record. Rounded sizes keep their order,
+ * and equal ones are told by the rows. */
 static size_t bisect(const cd_llm_op_table *t, const uint32_t *v, size_t n, double value,
                      size_t size) {
     const float *x = t->curve[size].value + (v - t->curve[size].row), rounded = (float)value;

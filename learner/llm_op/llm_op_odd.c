@@ -1,11 +1,13 @@
-/* Measured times that are far from what the description of their GPU says: most often they are in another unit. */
+/* Measured times that are far from what the description of their GPU says: most often they are in
+ * another unit. */
 #include <math.h>
 
 #include "base/cli/cli.h"
 #include "learner/inputs/inputs.h"
 #include "learner/llm_op/llm_op_internal.h"
 
-/* Tables of four GPUs and several libraries have no time so far from its estimate, but for some calls that wait for their host; a wrong unit is a factor of 1000 or more. */
+/* Tables of four GPUs and several libraries have no time so far from its estimate, but for some
+ * calls that wait for their host; a wrong unit is a factor of 1000 or more. */
 #define FAR 300
 
 /* Time over estimate; 1 where there is no estimate. */

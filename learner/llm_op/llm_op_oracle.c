@@ -45,7 +45,8 @@ static cdmpp_status load_devices(cd_llm_op_oracle *o, const cd_llm_op_oracle_opt
     return st;
 }
 
-/* Names that the model or a table knows have numbers of their own; all others share those of cd_llm_op_names_close. */
+/* Names that the model or a table knows have numbers of their own; all others share those of
+ * cd_llm_op_names_close. */
 static cdmpp_status close_names(cd_llm_op_oracle *o, cdmpp_err *err) {
     const cd_dict *of[] = {&o->m->stacks, &o->m->kernels};
     uint32_t k;

@@ -1,6 +1,8 @@
-/* llm_op_oracle -- everything that answers questions about operators of language models: a model, what was measured, the devices.
+/* llm_op_oracle -- everything that answers questions about operators of language models: a model,
+ * what was measured, the devices.
  *
- *   named values, {"op":"gemm","device":"h100","m":1024,...} -> record, device -> cd_llm_op_ask -> answer
+ *   named values, {"op":"gemm","device":"h100","m":1024,...} -> record, device -> cd_llm_op_ask ->
+ *     answer
  *
  * Immutable after opening: any thread. */
 #ifndef CD_LLM_OP_ORACLE_H
@@ -25,7 +27,8 @@ typedef struct cd_llm_op_oracle_options {
     void *ctx;
 } cd_llm_op_oracle_options;
 
-/* Start from {0}; free it after an error, too. Errors: EIO, EMODEL (another kind of model), those of reading model, devices and tables; ENOMEM. */
+/* Start from {0}; free it after an error, too. Errors: EIO, EMODEL (another kind of model), those
+ * of reading model, devices and tables; ENOMEM. */
 cdmpp_status cd_llm_op_oracle_open(cd_llm_op_oracle *o, const cd_llm_op_oracle_options *how,
                                    cdmpp_err *err);
 void cd_llm_op_oracle_free(cd_llm_op_oracle *o);
@@ -37,10 +40,12 @@ typedef struct cd_llm_op_told {
     const cd_device *d;
     cd_llm_op_answer a;
 } cd_llm_op_told;
-/* The question alone: record and device. Errors: those of cd_llm_op_from_named; ESCHEMA (no device, an unknown one). */
+/* The question alone: record and device. Errors: those of cd_llm_op_from_named; ESCHEMA (no device,
+ * an unknown one). */
 cdmpp_status cd_llm_op_oracle_read(const cd_llm_op_oracle *o, const cd_op_named *v, size_t n,
                                    cd_llm_op_told *out, cdmpp_err *err);
-/* Answers to n questions whose whys have code 0; why one has none goes there. Errors: ENOMEM, EBACKEND. */
+/* Answers to n questions whose whys have code 0; why one has none goes there. Errors: ENOMEM,
+ * EBACKEND. */
 enum { CD_LLM_OP_TOLD = 128 }; /* that are asked at once */
 cdmpp_status cd_llm_op_ask_told(const cd_llm_op_asker *a, cd_llm_op_told *v, cdmpp_err *whys,
                                 size_t n, double level, cdmpp_err *err);

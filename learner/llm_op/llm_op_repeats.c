@@ -1,4 +1,5 @@
-/* Rows of a table that were measured more than once: their medians, and how far a further measurement of a row would be. */
+/* Rows of a table that were measured more than once: their medians, and how far a further
+ * measurement of a row would be. */
 #include <math.h>
 #include <string.h>
 
@@ -6,10 +7,8 @@
 #include "learner/inputs/inputs.h"
 #include "learner/llm_op/llm_op_internal.h"
 
-enum {
-    OWN = 5,
-    LEAST = 20
-};               /* times of a row that tell its own spread; repeated rows that tell a kind's */
+/* times of a row that tell its own spread; repeated rows that tell a kind's */
+enum { OWN = 5, LEAST = 20 };
 #define WIDE 1.2 /* greatest over least time that is told */
 
 void cd_llm_op_repeats_free(cd_llm_op_repeats *a) {
@@ -93,7 +92,8 @@ static cdmpp_status medians(cd_llm_op_table *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* What two single times of a row differ, of the rows of a kind. Only the first two times of each count, so none weighs more than others. */
+/* What two single times of a row differ, of the rows of a kind. Only the first two times of each
+ * count, so none weighs more than others. */
 static cdmpp_status noises(cd_llm_op_table *t, cdmpp_err *err) {
     cd_llm_op_repeats *a = &t->again;
     size_t n[CD_LLM_OP_N_KIND] = {0};
@@ -129,12 +129,14 @@ static const cd_llm_op_again *again(const cd_llm_op_repeats *a, size_t row) {
         if (a->row[mid].row < row) beg = mid + 1;
         else end = mid;
     }
-    return beg < a->n_row && a->row[beg].row == row ? &a->row[beg]
-                                                    : NULL; /* NULL: added after the index */
+    /* NULL: added after the index */
+    return beg < a->n_row && a->row[beg].row == row ? &a->row[beg] : NULL;
 }
 
-/* A further time differs from the row's median by less than two single times differ. The variances are those of medians of so many normal times. The squares of a row of its own
- * are around the median, not the mean: with times on one side they are larger, and the interval holds these too. */
+/* A further time differs from the row's median by less than two single times differ. The variances
+ * are those of medians of so many normal times. The squares of a row of its own are around the
+ * median, not the mean: with times on one side they are larger, and the interval holds these
+ * too. */
 double cd_llm_op_table_half(const cd_llm_op_table *t, size_t row, double level) {
     static const double of_median[OWN] = {0, 1, 0.5, 0.4487, 0.2982};
     const double count = t->count[row];

@@ -1,4 +1,5 @@
-/* Tables of measured operators of language models in memory: read, joined with the devices, further times of a row set aside. */
+/* Tables of measured operators of language models in memory: read, joined with the devices, further
+ * times of a row set aside. */
 #include <string.h>
 
 #include "learner/llm_op/llm_op_internal.h"

@@ -1,25 +1,28 @@
-/* A GPU that no training saw, and one of the same chip that a training did see: H200, H800 and GH200 beside H100, an A100 of 40 GB beside one of 80.
+/* A GPU that no training saw, and one of the same chip that a training did see: H200, H800 and
+ * GH200 beside H100, an A100 of 40 GB beside one of 80.
  *
  *   twin's answer  x  estimate of the GPU / estimate of the twin  =  answer
  *
- * Kernels are the same on both, and so is how far they are from the estimate. What differs (memory, clock, power, a few multiprocessors) the estimates tell. */
+ * Kernels are the same on both, and so is how far they are from the estimate. What differs (memory,
+ * clock, power, a few multiprocessors) the estimates tell. */
 #include <math.h>
 
 #include "learner/llm_op/llm_op_internal.h"
 
-#define APART                                                                                      \
-    0.2 /* ln of multiprocessors, clocks: boards of one chip are sold that far apart (H100 SXM and PCIe) */
+/* ln of multiprocessors, clocks: boards of one chip are sold that far apart (H100 SXM and PCIe) */
+#define APART       0.2
 #define CACHE_APART 0.5
-#define UNITS_APART                                                                                \
-    0.15 /* operations of a multiprocessor in a clock: sheets count with other clocks */
-#define LINK_APART 0.1
+/* operations of a multiprocessor in a clock: sheets count with other clocks */
+#define UNITS_APART 0.15
+#define LINK_APART  0.1
 
 static bool equal(double a, double b) { return a > 0 && b > 0 && fabs(a - b) < 0.5; }
 static bool near(double a, double b, double apart) {
     return a > 0 && b > 0 && fabs(log(a / b)) <= apart;
 }
 
-/* Peaks of both for a type, for each multiprocessor and clock. Where one description does not tell, the others must do. */
+/* Peaks of both for a type, for each multiprocessor and clock. Where one description does not tell,
+ * the others must do. */
 static bool units(double a, const cd_device *of, double b, const cd_device *and) {
     if (a < 0 || b < 0) return true;
     if (!(a > 0) || !(b > 0)) return !(a > 0) && !(b > 0);
@@ -45,20 +48,27 @@ static double distance(const cd_device *a, const cd_device *b) {
            fabs(log(a->bandwidth_gb_s / b->bandwidth_gb_s));
 }
 
-/* Does its description tell how fast it is in this type? A collective moves bytes, whatever their type is. */
+/* Does its description tell how fast it is in this type? A collective moves bytes, whatever their
+ * type is. */
 static bool tells(const cd_device *t, cd_llm_op_family f, cd_llm_op_type type) {
     cd_llm_op_machine v;
     return f == CD_LLM_OP_COLLECTIVE || cd_llm_op_machine_of(t, type, &v, NULL) == CDMPP_OK;
 }
 
-/* type NULL: any. */
+static bool has_type(const cd_llm_op_model_device *t, cd_llm_op_family f, cd_llm_op_type type) {
+    return t->types[f] >> (unsigned)type & 1u;
+}
+
+/* type NULL: any. A GPU of the training that has no rows of the type has a twin that does. */
 static const cd_device *nearest(const cd_llm_op_model *m, const cd_device *d, cd_llm_op_family f,
                                 const cd_llm_op_type *type) {
     const cd_device *best = NULL;
-    if (cd_llm_op_model_seen(m, f, d)) return NULL;
+    const bool seen = cd_llm_op_model_seen(m, f, d);
+    if (seen && (!type || cd_llm_op_model_has(m, f, d, *type) & CD_LLM_OP_HAS_TYPE)) return NULL;
     for (size_t i = 0; i < m->n_device; i++) {
         const cd_device *t = &m->device[i].about;
-        if (m->device[i].family[f] && cd_llm_op_twin_is(t, d, f) && (!type || tells(t, f, *type)) &&
+        const bool serves = m->device[i].family[f] && (!seen || has_type(&m->device[i], f, *type));
+        if (serves && cd_llm_op_twin_is(t, d, f) && (!type || tells(t, f, *type)) &&
             (!best || distance(t, d) < distance(best, d)))
             best = t;
     }
@@ -89,14 +99,14 @@ unsigned cd_llm_op_model_about(const cd_llm_op_model *m, const cd_device *d,
                       (cd_llm_op_model_vendor(m, d) ? 0u : (unsigned)CD_LLM_OP_NEW_VENDOR);
 }
 
-/* How much of the difference between the two estimates shows in a time is not known, so all of it is in the interval. */
+/* How much of the difference between the two estimates shows in a time is not known, so all of it
+ * is in the interval. */
 void cd_llm_op_twin_tell(const cd_llm_op_answer *of, const cd_device *twin,
                          const cd_llm_op_estimate *e, cd_llm_op_answer *out) {
     const double ratio = e->base_s / of->base_s,
                  half = hypot(log(of->high_s / of->low_s) / 2, log(ratio));
     *out = *of;
     out->how = CD_LLM_OP_PREDICTED, out->twin = twin->name, out->twin_how = of->how;
-    out->news |= CD_LLM_OP_NEW_DEVICE;
     out->base_s = e->base_s, out->roof_s = e->roof_s, out->line_s = (double)NAN;
     out->latency_s *= ratio;
     out->low_s = out->latency_s * exp(-half), out->high_s = out->latency_s * exp(half);

@@ -1,5 +1,6 @@
-/* Distances between the latents of two domains (source and target device) and their gradients. Sums are in double and in a fixed
- * order; the squared distances of MMD come from one float32 product of centred rows. */
+/* Distances between the latents of two domains (source and target device) and their gradients. Sums
+ * are in double and in a fixed order; the squared distances of MMD come from one float32 product of
+ * centred rows. */
 #include "learner/loss/loss.h"
 
 #include <math.h>
@@ -52,8 +53,8 @@ typedef struct {
     double pull[K]; /* weight / norm of the k-th difference, 0 where that is 0 */
 } cmd;
 
-/* Columns c0 .. c1 of one sample: mean, then the moments about it. Two passes: powers of differences from the mean do not
- * cancel. */
+/* Columns c0 .. c1 of one sample: mean, then the moments about it. Two passes: powers of
+ * differences from the mean do not cancel. */
 static void column_moments(const cmd *j, int side, size_t c0, size_t c1) {
     const size_t d = j->s->d, n = j->n[side];
     double *m = j->s->moment + (size_t)side * K * d;
@@ -108,7 +109,8 @@ static void gradient_tile(void *ctx, size_t t, int worker) {
         for (int side = 0; side < 2; side++) column_gradient(j, side, c);
 }
 
-/* Each norm sqrt(sum d^2) has the gradient d / norm, so `pull` is the weight over the norm; at 0 the gradient is taken as 0. */
+/* Each norm sqrt(sum d^2) has the gradient d / norm, so `pull` is the weight over the norm; at 0
+ * the gradient is taken as 0. */
 double cd_domain_distance_cmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n,
                               const float *y, size_t m, double weight, float *gx, float *gy) {
     cmd j = {s, {x, y}, {gx, gy}, {n, m}, {0}};

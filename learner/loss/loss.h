@@ -1,7 +1,8 @@
 /* The door of learner/loss: other rooms include this header and no other of the room.
  *
- * What training makes small: losses of networks (net_loss), of trees (objective, tree_loss), and the distance between the
- * latents of two domains. For learner/fit, learner/train and learner/model. */
+ * What training makes small: losses of networks (net_loss), of trees (objective, tree_loss), and
+ * the distance between the latents of two domains. For learner/fit, learner/train and
+ * learner/model. */
 #ifndef CD_LEARNER_LOSS_DOOR_H
 #define CD_LEARNER_LOSS_DOOR_H
 #include <stdbool.h>
@@ -144,8 +145,8 @@ double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b,
                         const cd_net_loss_norm *norm, const float *out, float *grad, double *term,
                         cd_net_loss_scratch *s);
 
-/* Sorts the samples of a batch by group. order: (n) sample numbers, in the order of the batch within a group;
- * tmp: (n) working memory. */
+/* Sorts the samples of a batch by group. order: (n) sample numbers, in the order of the batch
+ * within a group; tmp: (n) working memory. */
 void cd_net_loss_by_group(const uint32_t *group, size_t n, size_t *order, size_t *tmp);
 /* How many samples the group has whose first sample is order[at]. */
 size_t cd_net_loss_group_size(const uint32_t *group, const size_t *order, size_t at, size_t n);
@@ -191,12 +192,15 @@ float cd_tree_loss_round(double g);
  *   pack_sum     sum f               y (p - y)^2 / 2;  y = fastest latency of its task / its own
  *   rank         ln sum exp(f + o)   of its task, by cd_rank_loss:
  *     pairwise   mean over pairs with i faster than j of ln(1 + e^(p_i - p_j))
- *     lambdarank the same mean, but a pair weighs as much as NDCG changes when both swap places (a constant of its gradient)
- *     listnet    cross entropy between softmax(-CD_OBJECTIVE_SHARP ln latency) and softmax(-p): whose turn to be first it is
+ *     lambdarank the same mean, but a pair weighs as much as NDCG changes when both swap places (a
+ *     constant of its gradient)
+ *     listnet    cross entropy between softmax(-CD_OBJECTIVE_SHARP ln latency) and softmax(-p):
+ *                whose turn to be first it is
  *
- * pack_sum is TenSet's and TVM's: squared error of the normalised throughput, weighted by
- * the throughput itself, its gradient for every row of the program. Losses of rank are the terms of
- * net_loss above with each task weighing by its programs; gain and discount are those of its lambdarank, listnet is sharper.
+ * pack_sum is TenSet's and TVM's: squared error of the normalised throughput, weighted by the
+ * throughput itself, its gradient for every row of the program. Losses of rank are the terms of
+ * net_loss above with each task weighing by its programs; gain and discount are those of its
+ * lambdarank, listnet is sharper.
  *
  * (1) pack_sum and rank know nothing but the order and the ratios inside a task, so a
  *     program's seconds come from its level O = ln sum over feature rows of exp(bias +
@@ -204,12 +208,13 @@ float cd_tree_loss_round(double g);
  *       rank      ln s = shift + scale * p              (p begins at the level)
  *       pack_sum  ln s = O + shift - scale * asinh(p / (2 CD_OBJECTIVE_KNEE)), about -ln p
  *     scale > 0: rank's order is that of p; pack_sum's where levels are equal.
- * (2) Pairs: all of a task of up to 17 programs; of more, those whose places by latency
- *     are 1..16 apart and about 8 distances of each octave above, each counting for the
- *     distances that it stands for: O(n log n). Equal latencies make no pair. So for lambdarank, too.
- * (3) Sums of pairs and of exponentials are exact, so gradients do not depend on the order of programs (but for
- *     equal latencies in a task of more than 17). lambdarank: of equal scores the slower program has the place in front,
- *     so a constant wins nothing; equal in both, they share the mean of their discounts.
+ * (2) Pairs: all of a task of up to 17 programs; of more, those whose places by latency are 1..16
+ *     apart and about 8 distances of each octave above, each counting for the distances that it
+ *     stands for: O(n log n). Equal latencies make no pair. So for lambdarank, too.
+ * (3) Sums of pairs and of exponentials are exact, so gradients do not depend on the order of
+ *     programs (but for equal latencies in a task of more than 17). lambdarank: of equal scores the
+ *     slower program has the place in front, so a constant wins nothing; equal in both, they share
+ *     the mean of their discounts.
  * One part per thread. */
 
 #define CD_OBJECTIVES "log_latency|pack_sum|rank"
@@ -220,7 +225,8 @@ typedef enum {
     CD_N_OBJECTIVE
 } cd_objective_kind;
 #define CD_OBJECTIVE_KNEE 0.02
-/* listnet: with 1 a program half as fast has half the chance to be first, so slow ones, of which there are many, decide. */
+/* listnet: with 1 a program half as fast has half the chance to be first, so slow ones, of which
+ * there are many, decide. */
 #define CD_OBJECTIVE_SHARP 4.0
 #define CD_RANK_LOSSES     "pairwise|lambdarank|listnet"
 typedef enum { CD_RANK_LOSS_PAIRWISE, CD_RANK_LOSS_LAMBDARANK, CD_RANK_LOSS_LISTNET } cd_rank_loss;
@@ -262,8 +268,9 @@ void cd_objective_end(cd_objective_part *p); /* frees what begin made */
 double cd_objective_loss(cd_objective_part *p, const cd_objective_spec *s, const float *score);
 void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, float *grad,
                            float *hess);
-/* What rounds are compared by, less is better, where the loss was asked last: this loss. Of lambdarank 1 - NDCG, mean over tasks, each by its programs, because the
- * loss of one round has other weights than that of the next. */
+/* What rounds are compared by, less is better, where the loss was asked last: this loss. Of
+ * lambdarank 1 - NDCG, mean over tasks, each by its programs, because the loss of one round has
+ * other weights than that of the next. */
 double cd_objective_figure(const cd_objective_part *p, const cd_objective_spec *s, double loss);
 
 /* Score of a program from its n rows: margins (f + o) for log_latency and rank, f for pack_sum. */

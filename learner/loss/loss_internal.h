@@ -3,7 +3,8 @@
 #define CD_LEARNER_LOSS_INTERNAL_H
 #include "learner/loss/loss.h"
 
-/* net_loss_internal -- what net_loss.c and net_loss_rank.c share: the scratch memory and the pairwise terms. */
+/* net_loss_internal -- what net_loss.c and net_loss_rank.c share: the scratch memory and the
+ * pairwise terms. */
 
 struct cd_net_loss_scratch {
     cd_arena arena;
@@ -16,7 +17,8 @@ struct cd_net_loss_scratch {
 
 /* ln(1 + e^x) and its slope. */
 double cd_net_loss_softplus(double x, double *slope);
-/* lambdarank: what a program is worth whose task has one that is `ratio` (0..1) of its time; what a place (0: the first) counts. */
+/* lambdarank: what a program is worth whose task has one that is `ratio` (0..1) of its time; what a
+ * place (0: the first) counts. */
 double cd_net_loss_gain(double ratio);
 double cd_net_loss_discount(size_t place);
 /* Adds the rank terms: values before weights to term, gradients with respect to

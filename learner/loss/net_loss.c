@@ -1,5 +1,6 @@
-/* The loss of a batch as a weighted sum of terms, and its gradient with respect to the outputs of the network. Terms are tables
- * of value and slope, so a new one is one line in the table and one here. */
+/* The loss of a batch as a weighted sum of terms, and its gradient with respect to the outputs of
+ * the network. Terms are tables of value and slope, so a new one is one line in the table and one
+ * here. */
 
 #include <math.h>
 #include <string.h>

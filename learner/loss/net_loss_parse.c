@@ -1,5 +1,5 @@
-/* "1000mse+1mape" to weights. A word that is unknown is answered with the nearest one, for the names come from papers and are
- * easily mixed up. */
+/* "1000mse+1mape" to weights. A word that is unknown is answered with the nearest one, for the
+ * names come from papers and are easily mixed up. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Losses that compare the samples of one group (a task on a device): only their order counts, not their size. */
+/* Losses that compare the samples of one group (a task on a device): only their order counts, not
+ * their size. */
 #include <math.h>
 #include <string.h>
 
@@ -43,8 +44,8 @@ static double *slope_of(const group *g, size_t i) { return g->s->grad + g->m[i] 
 static double label(const group *g, size_t i) { return g->b->z[g->m[i]]; }
 static double pred(const group *g, size_t i) { return g->s->pred[g->m[i]]; }
 
-/* Pairs that should be p_i < p_j; share: what one counts, NULL: `each`. Logistic loss of each pair in the wrong order or too
- * close. */
+/* Pairs that should be p_i < p_j; share: what one counts, NULL: `each`. Logistic loss of each pair
+ * in the wrong order or too close. */
 static void pairs(const group *g, cd_net_loss_term t, double each, const double *gain,
                   const double *discount) {
     double sum = 0;
@@ -72,7 +73,8 @@ static void places(const double *v, size_t n, size_t *place) {
 double cd_net_loss_gain(double ratio) { return exp2(ratio) - 1; }
 double cd_net_loss_discount(size_t place) { return 1 / log2(2 + (double)place); }
 
-/* Places by label give the ideal DCG, places by prediction the discounts. A pair weighs as much as NDCG changes when both swap. */
+/* Places by label give the ideal DCG, places by prediction the discounts. A pair weighs as much as
+ * NDCG changes when both swap. */
 static void lambdarank(const group *g, double each) {
     double *gain = g->s->score, *discount = gain + g->n, *v = discount + g->n, ideal = 0,
            fastest = INFINITY;

@@ -1,5 +1,6 @@
-/* What trees are fitted to: gradients and Hessians for each row of the matrix, from a loss on the program that the rows make up.
- * XGBoost is called with these, so any loss of a sum of rows can be trained. */
+/* What trees are fitted to: gradients and Hessians for each row of the matrix, from a loss on the
+ * program that the rows make up. XGBoost is called with these, so any loss of a sum of rows can be
+ * trained. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -92,8 +93,8 @@ cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s
 void cd_objective_end(cd_objective_part *p) { cd_arena_free(&p->arena); }
 
 /* ---- losses ---- */
-/* Residuals and the mean loss from the scores. Seconds of rows add up, so the score of a program is ln sum exp; r is
- * ln(predicted/measured). */
+/* Residuals and the mean loss from the scores. Seconds of rows add up, so the score of a program is
+ * ln sum exp; r is ln(predicted/measured). */
 static double log_latency(cd_objective_part *p, cd_tree_loss loss, const float *score) {
     double sum = 0, all = 0;
     for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = p->offset[k] + (double)score[k];
@@ -107,8 +108,8 @@ static double log_latency(cd_objective_part *p, cd_tree_loss loss, const float *
     return sum / all;
 }
 
-/* The Hessian is at least 1, else eta times the number of rows: a step moves all rows of a program at once and must not
- * overshoot. */
+/* The Hessian is at least 1, else eta times the number of rows: a step moves all rows of a program
+ * at once and must not overshoot. */
 static double pack_sum(cd_objective_part *p, double eta, const float *score) {
     double sum = 0;
     for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = (double)score[k];
@@ -144,7 +145,8 @@ static double spread(const cd_objective_part *p) {
     return sqrt(sq / (double)p->n);
 }
 
-/* d score / d margin_k is the share of row k in the sum of exponentials; 1 where scores are plain sums. */
+/* d score / d margin_k is the share of row k in the sum of exponentials; 1 where scores are plain
+ * sums. */
 void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, float *grad,
                            float *hess) {
     const bool log = s->kind == CD_OBJECTIVE_LOG_LATENCY;
@@ -172,7 +174,8 @@ double cd_objective_answer(cd_objective_kind k, double p, double level, double s
     return k == CD_OBJECTIVE_PACK_SUM ? level + shift + scale * bent(p) : p;
 }
 
-/* Least squares in two passes, means first. A slope of 0 or less would turn the order around, so it is kept above. */
+/* Least squares in two passes, means first. A slope of 0 or less would turn the order around, so it
+ * is kept above. */
 void cd_objective_map(const cd_objective_part *p, cd_objective_kind k, const double *level,
                       double *scale, double *shift) {
     double mx = 0, my = 0, xx = 0, xy = 0;

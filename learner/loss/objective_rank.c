@@ -1,5 +1,5 @@
-/* The order of the programs of one task for the rank objective. All pairs of a large task would be n^2, so distances between places are
- * sampled in octaves, each standing for its neighbours. */
+/* The order of the programs of one task for the rank objective. All pairs of a large task would be
+ * n^2, so distances between places are sampled in octaves, each standing for its neighbours. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -27,7 +27,8 @@ typedef struct {
     double loss, weight;
 } sum;
 
-/* Member a is not slower than member b. The sums of g and h are exact, so the order of the pairs does not matter. */
+/* Member a is not slower than member b. The sums of g and h are exact, so the order of the pairs
+ * does not matter. */
 static void pair(cd_objective_part *p, const double *score, size_t a, size_t b, double weight,
                  sum *s) {
     double slope;
@@ -61,13 +62,15 @@ static void lay_discounts(cd_objective_part *p, const double *score, const size_
     }
 }
 
-/* How much DCG changes when both swap; NDCG has a factor of the task, which its sum of weights takes away. */
+/* How much DCG changes when both swap; NDCG has a factor of the task, which its sum of weights
+ * takes away. */
 static double swapped(const cd_objective_part *p, size_t a, size_t b) {
     return fabs((cd_net_loss_gain(p->y[a]) - cd_net_loss_gain(p->y[b])) *
                 (p->discount[a] - p->discount[b]));
 }
 
-/* ---- one task, fastest first; each weighs by its number of programs, however many pairs it has ---- */
+/* ---- one task, fastest first; each weighs by its number of programs, however many pairs it has
+ * ---- */
 static sum pairs(cd_objective_part *p, cd_rank_loss l, const double *score, const size_t *m,
                  size_t n) {
     const bool by_ndcg = l == CD_RANK_LOSS_LAMBDARANK;
@@ -135,7 +138,8 @@ double cd_objective_order(cd_objective_part *p, cd_rank_loss l, const double *sc
 }
 
 /* ---- what early stopping looks at ---- */
-/* 1 - NDCG; the loss of lambdarank will not do, because the weights of its pairs change with each tree. Discounts are those of the loss, just before. */
+/* 1 - NDCG; the loss of lambdarank will not do, because the weights of its pairs change with each
+ * tree. Discounts are those of the loss, just before. */
 static double missed(const cd_objective_part *p) {
     double all = 0;
     for (size_t at = 0, n; at < p->n; at += n) {

@@ -1,4 +1,5 @@
-/* Losses on r = ln(predicted/measured) for trees. Gradients are clipped and rounded, for the reasons in the header. */
+/* Losses on r = ln(predicted/measured) for trees. Gradients are clipped and rounded, for the
+ * reasons in the header. */
 #include "learner/loss/loss.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
-/* Which rows and leaves of a program take its time, as the model sees it. Where a member's answer is a sum over rows, the terms
- * are the shares; where it is not, Shapley values of the member's seconds are. */
+/* Which rows and leaves of a program take its time, as the model sees it. Where a member's answer
+ * is a sum over rows, the terms are the shares; where it is not, Shapley values of the member's
+ * seconds are. */
 
 #include <math.h>
 #include <string.h>
@@ -91,7 +92,8 @@ static cdmpp_status one_member(share *s, const cd_member *e, cd_member_scratch *
     return add(s, leaf, weight, err);
 }
 
-/* Members of a kind share its weight. Each gets fresh working memory, because terms() reads what the last prediction left there. */
+/* Members of a kind share its weight. Each gets fresh working memory, because terms() reads what
+ * the last prediction left there. */
 static cdmpp_status each_member(share *s, const double *weight, cdmpp_err *err) {
     for (size_t k = 0; k < s->m->n_kind; k++) {
         size_t n_of = 0;

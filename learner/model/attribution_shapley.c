@@ -1,5 +1,6 @@
-/* Shapley values of a member's seconds: the member predicts programs with some of the rows (or leaves) of the given one. All
- * subsets are predicted for few players, random orders for more, single players for many. */
+/* Shapley values of a member's seconds: the member predicts programs with some of the rows (or
+ * leaves) of the given one. All subsets are predicted for few players, random orders for more,
+ * single players for many. */
 #include <math.h>
 #include <string.h>
 
@@ -18,8 +19,8 @@ typedef struct {
     int32_t *leaf_pos, *leaf_node, *tree;
     int64_t *path_ptr, *path_extent;
     uint8_t *path_kind;
-    float facts[AT_ONCE * CD_N_FACTS],
-        analytic[AT_ONCE * CD_N_ANALYTIC]; /* of the whole program, whoever is in */
+    /* of the whole program, whoever is in */
+    float facts[AT_ONCE * CD_N_FACTS], analytic[AT_ONCE * CD_N_ANALYTIC];
     uint32_t device[AT_ONCE];
     double flop[AT_ONCE], log_s[AT_ONCE];
     uint8_t *in; /* (AT_ONCE, players) */
@@ -169,8 +170,8 @@ static void order_of(size_t number, size_t n, size_t *order) {
     }
 }
 
-/* Players come one after another; what each adds is its own. Antithetic pairs: each order is followed by its reverse, which
- * halves the variance of values that depend on the position. */
+/* Players come one after another; what each adds is its own. Antithetic pairs: each order is
+ * followed by its reverse, which halves the variance of values that depend on the position. */
 static cdmpp_status drawn(made *w, const cd_attribution_of *o, double scale, double *phi,
                           cdmpp_err *err) {
     size_t order[CD_SHARE_DRAWN];

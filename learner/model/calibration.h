@@ -20,21 +20,26 @@
  *     that). A candidate must beat equal weights by 2 % of the loss times n_kind times
  *     its squared distance: a small validation part decides less than it seems to.
  * (2) sigma: trees on x, the spread of the kinds, their deviations, m and the distance from the
- *     range; those of fold f do not learn from fold f, a new program takes the geometric mean of all.
- *     With fewer than 300 programs or 20 tasks sigma is a + b * spread, b = 0 without evidence for it. It is scaled like a
- *     standard deviation: high_log - low_log = 2 * 1.645 sigma at level 0.9, and more with few errors (cd_calibration_few).
- * (3) q_low, q_mid, q_high: quantiles of (ln y - m) / sigma where each task counts the same, so that the
- *     interval holds for a program of a new task (calibration_spread.c); q_mid is the plain median.
- *     A mean over F estimators errs less than one does, but a program of the fit has the answer of
- *     one only: sigma shrinks by sqrt(1 - 0.083 (F-1)/F), measured (calibration.c).
- * (4) point: exp(m + shift - tilt sigma^2), never outside the interval. |p/y - 1| counts an answer twice too slow
+ *     range; those of fold f do not learn from fold f, a new program takes the geometric mean of
+ *     all. With fewer than 300 programs or 20 tasks sigma is a + b * spread, b = 0 without evidence
+ *     for it. It is scaled like a standard deviation: high_log - low_log = 2 * 1.645 sigma at level
+ *     0.9, and more with few errors (cd_calibration_few).
+ * (3) q_low, q_mid, q_high: quantiles of (ln y - m) / sigma where each task counts the same, so
+ *     that the interval holds for a program of a new task (calibration_spread.c); q_mid is the
+ *     plain median. A mean over F estimators errs less than one does, but a program of the fit has
+ *     the answer of one only: sigma shrinks by sqrt(1 - 0.083 (F-1)/F), measured (calibration.c).
+ * (4) point: exp(m + shift - tilt sigma^2), never outside the interval. |p/y - 1| counts an answer
+ *   twice too slow
  *     as 100 % and one twice too fast as 50 %, so the least MAPE lies below the median: for
- *     ln y normal around m at exp(m - sigma^2), the median of y weighted by 1/y. shift and tilt (0..1.5) are
- *     fitted, tilt 1 preferred by a hair. Seconds that are to be added up (a network of operators) want the
+ *     ln y normal around m at exp(m - sigma^2), the median of y weighted by 1/y. shift and tilt
+ *     (0..1.5) are
+ *     fitted, tilt 1 preferred by a hair. Seconds that are to be added up (a network of operators)
+ *     want the
  *     mean instead: exp(median_log + sigma^2/2) for the same normal law.
- * (5) out of range: the distance from the columns' [least, largest] of training (calibration_range.c) is above that of 95 % of
- *     the fit's programs, each held against the other folds. So about 5 % of new tasks like the old are
- *     flagged; what is not unlike in any column is not, however foreign the network it is from.
+ * (5) out of range: the distance from the columns' [least, largest] of training
+ *     (calibration_range.c) is above that of 95 % of the fit's programs, each held against the
+ *     other folds. So about 5 % of new tasks like the old are flagged; what is not unlike in any
+ *     column is not, however foreign the network it is from.
  *
  * A plain table of numbers: no data set, no configuration. A cd_calibration is immutable, any
  * number of threads may apply it, each with a scratch of its own. The result of a fit
@@ -59,8 +64,9 @@ typedef struct cd_calibration_input {
     size_t n, n_kind, width, n_fold;
     const double *kind_log_s; /* (n_kind, n) out-of-fold answers, ln s */
     const double *log_y;      /* (n) measured, ln s */
-    const float *x;       /* (n, width) program vectors, learner/inputs/tree_input.h PROGRAM form */
-    const uint32_t *fold; /* (n) in 0..n_fold-1; NULL only where n_fold == 1 */
+    /* (n, width) program vectors, learner/inputs/tree_input.h PROGRAM form */
+    const float *x;
+    const uint32_t *fold;  /* (n) in 0..n_fold-1; NULL only where n_fold == 1 */
     const uint32_t *group; /* (n) task of the program, any numbers */
     const float *range;    /* (2, width) least and largest of the programs trained on, see
                                  cd_calibration_range_add; NULL: of x */
@@ -77,7 +83,8 @@ typedef struct cd_calibration_options {
 /* level 0.9, MAPE, MAPE, seed 0, not plain, no pool. */
 cd_calibration_options cd_calibration_options_default(void);
 
-/* What the fit found, over its own programs, every sigma from trees that did not see the program's fold. */
+/* What the fit found, over its own programs, every sigma from trees that did not see the program's
+ * fold. */
 typedef struct cd_calibration_info {
     size_t n_kind, n_sigma; /* n_sigma: boosters; 0: the form of two numbers */
     size_t n, n_group;      /* programs and tasks */
@@ -87,12 +94,14 @@ typedef struct cd_calibration_info {
     double mape_median, mape_point; /* fractions, of exp(median_log) and exp(point_log) */
     double decile_ratio;            /* mean |e| of the point, least certain tenth over the rest */
     double decile_ratio_log;        /* the same of |ln y - median_log| */
-    double flagged; /* share of programs that the range of the other folds would flag */
+    /* share of programs that the range of the other folds would flag */
+    double flagged;
 } cd_calibration_info;
 
 typedef struct cd_calibration cd_calibration;
 
-/* Are e independent errors (info.n_independent) too few for quantiles of the level? The interval is then wider than all of them. */
+/* Are e independent errors (info.n_independent) too few for quantiles of the level? The interval is
+ * then wider than all of them. */
 bool cd_calibration_few(double e, double level);
 
 /* Errors: ESCHEMA (sizes, fewer than 2 programs), ERANGE (level), ENUMERIC (an input that is not
@@ -104,7 +113,8 @@ cd_calibration_info cd_calibration_info_of(const cd_calibration *c);
 
 /* Widen range (2, width) by n rows of x; the first call of a range has first = true. */
 void cd_calibration_range_add(float *range, const float *x, size_t n, size_t width, bool first);
-/* Sum over columns of how far x lies outside, in widths of the range and at most 1 each; *n: how many do. */
+/* Sum over columns of how far x lies outside, in widths of the range and at most 1 each; *n: how
+ * many do. */
 double cd_calibration_outside_of(const float *range, const float *x, size_t width, size_t *n);
 
 #define CD_CALIBRATION_OUT_OF_RANGE 1u
@@ -121,9 +131,10 @@ typedef struct cd_calibration_output {
 
 /* Bytes that apply needs, whatever n is; 16-byte aligned. */
 size_t cd_calibration_scratch_bytes(const cd_calibration *c);
-/* n programs: kind_log_s (n_kind, n), x (n, width). fold -1: new programs; else programs of the fit, all of this fold, which are answered as new
- * ones: by the booster of sigma that their errors are not in. No heap, once the boosters were read from a file.
- * Errors: ENUMERIC (an answer that is not finite), EBACKEND; out is then partly written. */
+/* n programs: kind_log_s (n_kind, n), x (n, width). fold -1: new programs; else programs of the
+ * fit, all of this fold, which are answered as new ones: by the booster of sigma that their errors
+ * are not in. No heap, once the boosters were read from a file. Errors: ENUMERIC (an answer that is
+ * not finite), EBACKEND; out is then partly written. */
 cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x,
                                   size_t n, int fold, void *scratch,
                                   const cd_calibration_output *out, cdmpp_err *err);
@@ -132,8 +143,9 @@ cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_lo
  * Errors: EBACKEND, ENOMEM. */
 cdmpp_status cd_calibration_write(const cd_calibration *c, cd_buf *json, cd_buf *blob,
                                   cdmpp_err *err);
-/* `blob` (n bytes) is exactly what write appended and has been compared with a checksum: XGBoost's own reader trusts
- * it. Everything in the object is checked. Errors: ESCHEMA, ERANGE, EMODEL, EBACKEND, ENOMEM. */
+/* `blob` (n bytes) is exactly what write appended and has been compared with a checksum: XGBoost's
+ * own reader trusts it. Everything in the object is checked. Errors: ESCHEMA, ERANGE, EMODEL,
+ * EBACKEND, ENOMEM. */
 cdmpp_status cd_calibration_read(const cd_json *v, const void *blob, size_t n,
                                  CD_GIVE cd_calibration **out, cdmpp_err *err);
 /* Kinds and columns that apply expects: for the reader of a model to compare. */

@@ -1,5 +1,6 @@
-/* The programs of a fit in an order of their own: by a hash of all that is known of each. So sums do not depend on the caller's
- * order, and the first CD_CALIBRATION_MAX_PROGRAM of them are a fair sample. */
+/* The programs of a fit in an order of their own: by a hash of all that is known of each. So sums
+ * do not depend on the caller's order, and the first CD_CALIBRATION_MAX_PROGRAM of them are a fair
+ * sample. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,8 @@ static cdmpp_status memory(cd_calibration_set *s, cdmpp_err *err) {
 void cd_calibration_set_free(cd_calibration_set *s) { cd_arena_free(&s->arena); }
 
 /* ---- groups and folds ---- */
-/* Task ids become 0, 1, .. in an order drawn from the seed: fold = number mod 5 is then a cut by task. */
+/* Task ids become 0, 1, .. in an order drawn from the seed: fold = number mod 5 is then a cut by
+ * task. */
 static cdmpp_status number_groups(cd_calibration_set *s, const uint32_t *id, uint64_t seed,
                                   cdmpp_err *err) {
     ticket *t = cd_mem_zalloc(s->n, sizeof *t);

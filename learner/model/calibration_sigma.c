@@ -1,8 +1,10 @@
-/* How large |ln y - m| will be for a program: trees, or two numbers where there are too few programs for trees.
+/* How large |ln y - m| will be for a program: trees, or two numbers where there are too few
+ *   programs for trees.
  *
  * The trees give ln of the mean |r| near a program: boosted on the Laplace likelihood,
  * s + |r| e^-s, whose gradient 1 - |r| e^-s (at most 4 e^-s counted, so that one outlier
- * does not move a leaf alone) is rounded as in learner/loss/loss.h and whose expected Hessian is 1. Fitting
+ * does not move a leaf alone) is rounded as in learner/loss/loss.h and whose expected Hessian is 1.
+ * Fitting
  * ln |r| instead, as one may, says more about the small errors than about the large ones:
  * on held-out tasks of the CPU set (2 kinds, 4 draws, depth 4) the least certain tenth then
  * erred 1.96 times as much as the rest in |r|, this way 2.08 times. Depth 6 to 10, 120 to
@@ -20,8 +22,8 @@ static const double least_error = 1e-3, most_times = 4, slope_pull = 2;
 
 size_t cd_calibration_seen(size_t width, size_t n_kind) { return width + EXTRA + n_kind; }
 
-/* The program vector, then what the kinds say: how far apart they are, their mean, and how far the program lies outside of
- * training. */
+/* The program vector, then what the kinds say: how far apart they are, their mean, and how far the
+ * program lies outside of training. */
 double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind,
                           size_t stride, size_t n_kind, double m, double spread, float *row) {
     size_t columns;
@@ -36,7 +38,8 @@ double cd_calibration_see(const float *range, const float *x, size_t width, cons
     return outside;
 }
 
-/* The mean over the folds' trees in the logarithm, or those that a fold's errors are not in; without trees, two numbers. */
+/* The mean over the folds' trees in the logarithm, or those that a fold's errors are not in;
+ * without trees, two numbers. */
 cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread,
                                 size_t n, int fold, float *score, double *raw, cdmpp_err *err) {
     const bool all = fold < 0 || !c->n_sigma;
@@ -53,7 +56,8 @@ cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, cons
 }
 
 /* ---- what the trees see of the programs of the fit ---- */
-/* Range of the programs outside fold f; the caller's where there is one estimator a kind and a range of its programs. */
+/* Range of the programs outside fold f; the caller's where there is one estimator a kind and a
+ * range of its programs. */
 static void fold_range(const cd_calibration_input *in, const cd_calibration_set *s, uint32_t f,
                        float *range) {
     bool first = true;
@@ -92,9 +96,10 @@ static cdmpp_status see_all(const cd_calibration_input *in, cd_calibration_set *
 }
 
 /* ---- two numbers ---- */
-/* raw = 1 + slope * spread, the likelihood's best scale left to the quantiles. A slope must gain 2 in the logarithm of the likelihood for
- * each task's worth of programs (a test at 5 % asks 1.92): kinds agree on programs that they were trained on, so that a slope of
- * a few accidents would make those look certain. */
+/* raw = 1 + slope * spread, the likelihood's best scale left to the quantiles. A slope must gain 2
+ * in the logarithm of the likelihood for each task's worth of programs (a test at 5 % asks 1.92):
+ * kinds agree on programs that they were trained on, so that a slope of a few accidents would make
+ * those look certain. */
 static void fit_plain(cd_calibration *c, cd_calibration_set *s) {
     double best = INFINITY;
     for (int k = 0; k <= 10; k++) {
@@ -115,7 +120,8 @@ static void fit_plain(cd_calibration *c, cd_calibration_set *s) {
 }
 
 /* ---- trees ---- */
-/* What one worker needs to grow trees: XGBoost quantises a matrix at its first tree, so none is shared. */
+/* What one worker needs to grow trees: XGBoost quantises a matrix at its first tree, so none is
+ * shared. */
 typedef struct {
     cd_arena arena;
     cd_xgb_data *data;
@@ -174,8 +180,8 @@ static void clear(bench *b) {
     cd_arena_free(&b->arena);
 }
 
-/* Programs of fold f have no weight in its trees, so their scores at the end are out of fold: these are the raw sigma that scale
- * and intervals are fitted to. */
+/* Programs of fold f have no weight in its trees, so their scores at the end are out of fold: these
+ * are the raw sigma that scale and intervals are fitted to. */
 static cdmpp_status grow(const grower *g, bench *b, uint32_t f, cdmpp_err *err) {
     cd_calibration_set *s = g->s;
     const double base = g->c->base[f] = base_of(s, f);
@@ -198,7 +204,8 @@ static cdmpp_status grow(const grower *g, bench *b, uint32_t f, cdmpp_err *err) 
     for (size_t i = 0; i < s->n; i++)
         if (s->fold[i] == f) s->raw[i] = exp(base + (double)b->score[i]);
     CD_TRY(cd_xgb_cut(*gbt, ROUNDS, err));
-    /* XGBoost configures a booster at its first prediction, which is not safe from two threads at once */
+    /* XGBoost configures a booster at its first prediction, which is not safe from two threads at
+     * once */
     return cd_xgb_predict(*gbt, g->seen, 1, cd_calibration_seen(s->width, s->n_kind), b->score,
                           err);
 }

@@ -9,9 +9,10 @@
  * correlation rho inside, estimated by an analysis of variance of z and of its
  * distance from the median; the larger rho counts.
  *
- * Where p (1 + 1/e) reaches 1 (e < 19 at level 0.9) no rank holds that share: even the farthest z seen is passed too often. Then
- * the interval is that of Student's t for the next of e normal numbers, mean +- t s sqrt(1 + 1/e), and not narrower than what
- * was seen. Of one task only, how tasks differ is not known: its programs count. */
+ * Where p (1 + 1/e) reaches 1 (e < 19 at level 0.9) no rank holds that share: even the farthest z
+ * seen is passed too often. Then the interval is that of Student's t for the next of e normal
+ * numbers, mean +- t s sqrt(1 + 1/e), and not narrower than what was seen. Of one task only, how
+ * tasks differ is not known: its programs count. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -27,13 +28,6 @@ static int by_z(const void *a, const void *b) {
     return (x->weight > y->weight) - (x->weight < y->weight);
 }
 
-double cd_calibration_quantile(double *v, size_t n, double p) {
-    cd_sort_doubles(v, n);
-    const double at = p * (double)(n - 1);
-    const size_t i = (size_t)at;
-    return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[n - 1];
-}
-
 bool cd_calibration_few(double e, double level) { return (1 + level) / 2 * (1 + 1 / e) >= 1; }
 
 /* ---- how many independent errors ---- */
@@ -41,8 +35,8 @@ typedef struct {
     double n, sum, sq;
 } tally;
 
-/* Intraclass correlation by an analysis of variance with groups of unequal size; values beyond 5 count as 5, so that outliers do
- * not decide. */
+/* Intraclass correlation by an analysis of variance with groups of unequal size; values beyond 5
+ * count as 5, so that outliers do not decide. */
 static double correlation(const cd_calibration_set *s, const double *v, tally *g, double *n0) {
     const double n = (double)s->n, k = (double)s->n_group;
     double within = 0, between = 0, sizes = 0, all = 0;
@@ -119,7 +113,7 @@ cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double 
     cdmpp_status st = v && count ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", s->n);
     if (!st) {
         for (size_t i = 0; i < s->n; i++) s->work[i] = z[i];
-        q[1] = cd_calibration_quantile(s->work, s->n, 0.5);
+        q[1] = cd_sort_to_quantile(s->work, s->n, 0.5);
         st = independent(s, z, q[1], s->work, e, err);
     }
     if (!st) {

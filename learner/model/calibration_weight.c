@@ -1,5 +1,5 @@
-/* Weights of the kinds, and shift and tilt of the point. Both are searched over a grid: the losses have no useful gradient, and there
- * are few parameters. */
+/* Weights of the kinds, and shift and tilt of the point. Both are searched over a grid: the losses
+ * have no useful gradient, and there are few parameters. */
 #include <math.h>
 #include <string.h>
 
@@ -54,7 +54,8 @@ static double shifted(const void *ctx, double shift) {
     return sum / (double)w->n;
 }
 
-/* The loss of w->unit at its best shift. Kinds differ in how much they overestimate on average, which the shift corrects. */
+/* The loss of w->unit at its best shift. Kinds differ in how much they overestimate on average,
+ * which the shift corrects. */
 static void try_weights(search *w) {
     const size_t n_kind = w->s->n_kind;
     double far = 0, at;
@@ -84,8 +85,8 @@ static void every_weight(search *w, size_t k, int left) {
     }
 }
 
-/* From the best so far: move `step` units from one kind to another while that helps. Every pair of kinds is tried from the same
- * start; the best of all moves is kept in w. */
+/* From the best so far: move `step` units from one kind to another while that helps. Every pair of
+ * kinds is tried from the same start; the best of all moves is kept in w. */
 static bool move_once(search *w, int step) {
     int from[CD_CALIBRATION_MAX_KIND];
     const double before = w->best;

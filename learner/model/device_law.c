@@ -1,20 +1,24 @@
-/* The law of devices that a model never saw: its numbers at a distance, an interval that is widened by them, JSON. */
+/* The law of devices that a model never saw: its numbers at a distance, an interval that is widened
+ * by them, JSON. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "learner/inputs/inputs.h"
 #include "learner/model/model.h"
 
-/* The least spread: CPU models of one device asked about another, each of three CPUs about the two others, on tasks that no choice was
- * made from (docs/results/single-learner.md, "Devices that a model never saw"). It is of MACHINES machines and counts as much as they. */
+/* The least spread: CPU models of one device asked about another, each of three CPUs about the two
+ * others, on tasks that no choice was made from (docs/results/single-learner.md, "Devices that a
+ * model never saw"). It is of MACHINES machines and counts as much as they. */
 enum { MACHINES = 3 };
 static const cd_device_law least = {.shift = CD_DEVICE_LAW_LEAST_SHIFT,
                                     .own = CD_DEVICE_LAW_LEAST_OWN,
                                     .distance = CD_DEVICE_LAW_DISTANCE};
 
-static const double ninety = 0.95; /* upper end of an interval of 90 % */
+static const double ninety = 0.95, nine_tenths = 0.9; /* upper end of an interval of 90 % */
 
-/* As of operators (learner/operators): half of the variance is there at any distance. It is never less than at the usual one. */
+/* As of operators (learner/operators): half of the variance is there at any distance. It is never
+ * less than at the usual one. */
 static double grow(double distance, double usual) {
     return usual > 0 && isfinite(distance) && distance > usual ? (1 + distance / usual) / 2 : 1;
 }
@@ -52,11 +56,66 @@ void cd_device_doubt_widen(const cd_device_doubt *d, cd_model_prediction *p) {
     p->rel_std = hypot(p->rel_std, more);
 }
 
+/* ---- machines ---- */
+static bool same_number(const float *a, const float *b, int column) {
+    const int at = CD_N_DEVICE_KIND + column;
+    return a[at] == b[at] && a[at + CD_N_DEVICE_RATIO] == b[at + CD_N_DEVICE_RATIO];
+}
+
+/* Programs for one machine may be compiled for several instruction sets, each of them a device: all
+ * but the width of vectors, and what follows from it, is the same then. GPUs of one chip, with
+ * other memory, clocks or power, say nothing of a chip that was never seen. */
+bool cd_device_law_one_machine(const float *a, const float *b) {
+    static const int own[] = {CD_DEVICE_COL_clock,  CD_DEVICE_COL_cores, CD_DEVICE_COL_bandwidth,
+                              CD_DEVICE_COL_l1,     CD_DEVICE_COL_l2,    CD_DEVICE_COL_last_cache,
+                              CD_DEVICE_COL_process},
+                     chip[] = {CD_DEVICE_COL_cores, CD_DEVICE_COL_lanes,  CD_DEVICE_COL_vector,
+                               CD_DEVICE_COL_l1,    CD_DEVICE_COL_shared, CD_DEVICE_COL_process};
+    const bool gpu = a[0] > 0;
+    const size_t n = gpu ? sizeof chip / sizeof *chip : sizeof own / sizeof *own;
+    for (size_t k = 0; k < n; k++)
+        if (!same_number(a, b, gpu ? chip[k] : own[k])) return false;
+    return a[0] == b[0];
+}
+
+/* ---- errors ---- */
+static int by_task(const void *a, const void *b) {
+    const cd_device_law_error *x = a, *y = b;
+    if (x->task != y->task) return x->task < y->task ? -1 : 1;
+    return (x->r > y->r) - (x->r < y->r);
+}
+
+static int by_size(const void *a, const void *b) {
+    const double x = fabs(((const cd_device_law_error *)a)->r),
+                 y = fabs(((const cd_device_law_error *)b)->r);
+    return (x > y) - (x < y);
+}
+
+/* Each task counts the same. Takes the mean off; the spread is what a normal law has nine of ten
+ * errors within. */
+void cd_device_law_parts(cd_device_law_error *e, size_t n, double *shift, double *spread) {
+    double sum = 0, weight = 0, n_task = 0;
+    qsort(e, n, sizeof *e, by_task);
+    for (size_t i = 0, j; i < n; i = j, n_task++) {
+        for (j = i; j < n && e[j].task == e[i].task;) j++;
+        for (size_t k = i; k < j; k++) e[k].weight = 1 / (double)(j - i);
+        for (size_t k = i; k < j; k++) sum += e[k].r * e[k].weight;
+    }
+    *shift = n ? sum / n_task : 0;
+    *spread = 0;
+    for (size_t i = 0; i < n; i++) e[i].r -= *shift;
+    qsort(e, n, sizeof *e, by_size);
+    for (size_t i = 0; i < n && weight < nine_tenths * n_task; i++) {
+        weight += e[i].weight;
+        *spread = fabs(e[i].r) / cd_normal_quantile(0.5 + nine_tenths / 2);
+    }
+}
+
 /* ---- JSON ---- */
-static const char *const kind[CD_N_DEVICE_LAW] = {"cpu", "gpu"};
+static const char *const kind[CD_N_DEVICE_LAW] = {"cpu", "gpu", "gpu of another width"};
 
 bool cd_device_law_any(const cd_device_law law[CD_N_DEVICE_LAW]) {
-    return law[CD_DEVICE_LAW_CPU].n || law[CD_DEVICE_LAW_GPU].n;
+    return law[CD_DEVICE_LAW_CPU].n || law[CD_DEVICE_LAW_GPU].n || law[CD_DEVICE_LAW_WIDTH].n;
 }
 
 void cd_device_law_write(const cd_device_law law[CD_N_DEVICE_LAW], cd_buf *b) {
@@ -64,8 +123,10 @@ void cd_device_law_write(const cd_device_law law[CD_N_DEVICE_LAW], cd_buf *b) {
     cd_buf_puts(b, "{");
     for (int k = 0; k < CD_N_DEVICE_LAW; k++) {
         if (!law[k].n) continue;
-        cd_buf_putf(b, "%s\"%s\":{\"n\":%u,\"shift\":%.9g,\"own\":%.9g,\"distance\":%.9g}", before,
+        cd_buf_putf(b, "%s\"%s\":{\"n\":%u,\"shift\":%.9g,\"own\":%.9g,\"distance\":%.9g", before,
                     kind[k], law[k].n, law[k].shift, law[k].own, law[k].distance);
+        if (law[k].peaks > 0) cd_buf_putf(b, ",\"peaks\":%.9g", law[k].peaks);
+        cd_buf_puts(b, "}");
         before = ",";
     }
     cd_buf_puts(b, "}");
@@ -80,7 +141,10 @@ static cdmpp_status read_one(const cd_json *v, cd_device_law *l, cdmpp_err *err)
     l->n = (uint32_t)n;
     CD_TRY(cd_json_need_real(v, "shift", 0, 20, &l->shift, err));
     CD_TRY(cd_json_need_real(v, "own", 0, 20, &l->own, err));
-    return cd_json_need_real(v, "distance", 0, 1e9, &l->distance, err);
+    CD_TRY(cd_json_need_real(v, "distance", 0, 1e9, &l->distance, err));
+    /* models of before have none */
+    return cd_json_get(v, "peaks") ? cd_json_need_real(v, "peaks", 0, 100, &l->peaks, err)
+                                   : CDMPP_OK;
 }
 
 cdmpp_status cd_device_law_read(const cd_json *v, cd_device_law law[CD_N_DEVICE_LAW],

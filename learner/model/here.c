@@ -1,4 +1,5 @@
-/* Key "here" of a model's header: written into the bytes of a model file, read, and applied to predictions. */
+/* Key "here" of a model's header: written into the bytes of a model file, read, and applied to
+ * predictions. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,9 +18,10 @@ uint32_t cd_model_stands_for(const cd_model *m, uint32_t i) {
 }
 
 /* ---- applied ---- */
-/* Both ends move away from the median by the same factor on the logarithm. The median stays, and the answer stays inside: it may lie at the lower end,
- * so that nothing can be measured by its distance from there. That distance goes with the square of what the model expects of its error (calibration.h),
- * which moves with the ends: it shrinks where less is unknown, and never grows. */
+/* Both ends move away from the median by the same factor on the logarithm. The median stays, and
+ * the answer stays inside: it may lie at the lower end, so that nothing can be measured by its
+ * distance from there. That distance goes with the square of what the model expects of its error
+ * (calibration.h), which moves with the ends: it shrinks where less is unknown, and never grows. */
 static double factor_of(double end_s, double median_s, double factor, double most) {
     const double far = fabs(log(end_s / median_s));
     return factor > 1 && factor * far > most ? fmax(1, most / far) : factor;
@@ -35,7 +37,18 @@ static void widen_ends(cd_model_prediction *p, double factor, double most) {
     p->rel_std *= fmax(low, high);
 }
 
-void cd_here_move(double off, double widen, double most, cd_model_prediction *p) {
+/* Errors of two causes that know nothing of each other. Neither end comes nearer. */
+static void add_noise(cd_model_prediction *p, double noise) {
+    const double by = cd_here_noise_log(noise), low = log(p->median_s / p->low_s),
+                 high = log(p->high_s / p->median_s);
+    if (!(noise > 0) || isnan(p->low_s)) return;
+    const double low_by = hypot(low, by), high_by = hypot(high, by);
+    p->low_s = fmin(p->median_s * exp(-low_by), p->low_s);
+    p->high_s = fmax(p->median_s * exp(high_by), p->high_s);
+    if (fmax(low, high) > 0) p->rel_std *= fmax(low_by, high_by) / fmax(low, high);
+}
+
+void cd_here_move(double off, double widen, double most, double noise, cd_model_prediction *p) {
     const double times = exp(off), std = p->like_std;
     p->latency_s *= times;
     p->median_s *= times;
@@ -43,11 +56,9 @@ void cd_here_move(double off, double widen, double most, cd_model_prediction *p)
     p->low_s *= times;
     p->high_s *= times;
     widen_ends(p, widen, most);
-    p->like_std =
-        std *
-        fmin(
-            1,
-            widen); /* what lies between the median and the mean: a few wide misses do not say more of it */
+    add_noise(p, noise);
+    /* what lies between the median and the mean: a few wide misses do not say more of it */
+    p->like_std = std * fmin(1, widen);
 }
 
 size_t cd_here_width(const cd_model *m) {
@@ -83,7 +94,7 @@ cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p
     if (!h || !h->trees.gbt || v->device[p] != h->device) return CDMPP_OK;
     cd_here_see(m, v, p, answer, x);
     CD_TRY(cd_here_off(&h->trees, x, cd_here_width(m), &off, err));
-    cd_here_move(off, h->widen, h->most, answer);
+    cd_here_move(off, h->widen, h->most, h->noise, answer);
     return cd_model_check_answer(answer, p, err);
 }
 
@@ -118,7 +129,9 @@ static void put(const cd_here *h, const char *device, const char *more, cd_str h
     }
     cd_buf_putf(out, ",\"programs\":%u,\"widen\":%.17g,", h->programs, h->widen);
     if (isfinite(h->most)) cd_buf_putf(out, "\"most\":%.17g,", h->most);
+    if (h->noise > 0) cd_buf_putf(out, "\"measured_noise\":%.17g,", h->noise);
     if (h->picks > 0) cd_buf_putf(out, "\"picks\":%.17g,", h->picks);
+    if (h->stands_chooses) cd_buf_puts(out, "\"chooses\":\"stand-in\",");
     cd_buf_putf(out, "%s%s\"bias\":%.17g,\"share\":%.17g,\"at\":%zu", more, more[0] ? "," : "",
                 h->trees.bias, h->trees.share, at);
     if (h->numbers) cd_model_facts_put_device(out, h->numbers);
@@ -178,7 +191,8 @@ static cdmpp_status read_texts(cd_model *m, cd_here *h, const cd_json *v, cdmpp_
     return h->name && h->cpu ? CDMPP_OK : CD_FAIL(err, ENOMEM, "names");
 }
 
-/* What was trained on the device that stands for it counts as known of the machine, and so does what was measured there. */
+/* What was trained on the device that stands for it counts as known of the machine, and so does
+ * what was measured there. */
 static cdmpp_status add_marks(cd_model *m, const cd_here *h, cdmpp_err *err) {
     const char **more = NULL, *p = h->marks ? h->marks : "";
     size_t n = 0, cap = 0;
@@ -192,8 +206,8 @@ static cdmpp_status add_marks(cd_model *m, const cd_here *h, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The machine behind the other devices, described as the one that stands for it, but for what analytic times are computed with: the trees were fitted to
- * such answers. */
+/* The machine behind the other devices, described as the one that stands for it, but for what
+ * analytic times are computed with: the trees were fitted to such answers. */
 static cdmpp_status add_device(cd_model *m, cd_here *h, const cd_json *v, cdmpp_err *err) {
     const int known = cd_model_find_device(m, h->name, strlen(h->name));
     const size_t n = m->n_device, w = m->w_device;
@@ -222,6 +236,18 @@ static cdmpp_status add_device(cd_model *m, cd_here *h, const cd_json *v, cdmpp_
     return add_marks(m, h, err);
 }
 
+static cdmpp_status read_chooses(cd_here *h, const cd_json *v, cdmpp_err *err) {
+    cd_str who;
+    CD_TRY(cd_json_need_str(v, "chooses", &who, err));
+    h->stands_chooses = cd_str_is(who, "stand-in");
+    return h->stands_chooses
+               ? CDMPP_OK
+               : cd_err_key(err,
+                            CD_FAIL(err, EMODEL, "expected \"stand-in\", found '%.*s'",
+                                    who.n > 60 ? 60 : (int)who.n, who.p),
+                            "chooses");
+}
+
 static cdmpp_status read_here(cd_model *m, const cd_json *v, cd_str weights, cdmpp_err *err) {
     const cd_json *n;
     int64_t programs;
@@ -234,7 +260,10 @@ static cdmpp_status read_here(cd_model *m, const cd_json *v, cd_str weights, cdm
     CD_TRY(cd_json_need_real(v, "widen", 1e-3, 1e3, &h->widen, err));
     h->most = (double)INFINITY; /* of files of earlier versions */
     if (cd_json_get(v, "most")) CD_TRY(cd_json_need_real(v, "most", 0, 1e3, &h->most, err));
+    if (cd_json_get(v, "measured_noise"))
+        CD_TRY(cd_json_need_real(v, "measured_noise", 0, 100, &h->noise, err));
     if (cd_json_get(v, "picks")) CD_TRY(cd_json_need_real(v, "picks", 1e-3, 1e3, &h->picks, err));
+    if (cd_json_get(v, "chooses")) CD_TRY(read_chooses(h, v, err));
     CD_TRY(cd_json_need_real(v, "bias", -100, 100, &h->trees.bias, err));
     CD_TRY(cd_json_need_real(v, "share", 0, 1, &h->trees.share, err));
     CD_TRY(cd_xgb_load(weights.p, weights.n, cd_here_width(m), &h->trees.gbt, err));
@@ -282,14 +311,15 @@ static FILE *open_file(const char *path) {
     return f;
 }
 
-/* Only the header is read: the model may be large, and who loads it checks its sum. */
-void cd_here_look(const char *path, cd_arena *a, const cd_json **out) {
+/* Only the header is read: the model may be large, and who loads it checks its sum. NULL: it is no
+ * model that was corrected. */
+static const cd_json *header_of(const char *path, cd_arena *a, uint64_t *version) {
     unsigned char fixed[32];
-    const cd_json *root;
+    const cd_json *root, *out = NULL;
     char *text = NULL;
-    *out = NULL;
+    *version = 0;
     FILE *f = open_file(path);
-    if (!f) return;
+    if (!f) return NULL;
     const bool model = fread(fixed, 1, sizeof fixed, f) == sizeof fixed &&
                        !memcmp(fixed, "CDMPPMDL", 8) &&
                        number(fixed + 8, 4) >= CD_CONTAINER_MODEL_HERE;
@@ -297,6 +327,18 @@ void cd_here_look(const char *path, cd_arena *a, const cd_json **out) {
     if (n && n <= MAX_HEADER) text = cd_arena_zalloc(a, (size_t)n + 1, 1);
     if (text && fread(text, 1, (size_t)n, f) == n &&
         !cd_json_parse(a, text, (size_t)n, &root, NULL))
-        *out = cd_json_get(root, "here");
+        out = root;
+    if (out) *version = number(fixed + 8, 4);
     (void)fclose(f);
+    return out;
+}
+
+void cd_here_look(const char *path, cd_arena *a, const cd_json **out, bool *fits) {
+    uint64_t version;
+    const cd_json *root = header_of(path, a, &version);
+    const cd_json *model = root ? cd_json_get(root, "model") : NULL;
+    *out = root ? cd_json_get(root, "here") : NULL;
+    if (fits)
+        *fits =
+            model && version <= CD_CONTAINER_MODEL_ORDER && !cd_model_features_check(model, NULL);
 }

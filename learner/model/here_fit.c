@@ -1,12 +1,14 @@
-/* The trees of a correction: what programs measured on a machine teach about the others. Trained by XGBoost, kept as our own walk reads them. */
+/* The trees of a correction: what programs measured on a machine teach about the others. Trained by
+ * XGBoost, kept as our own walk reads them. */
 #include <stdio.h>
 #include <string.h>
 
 #include "learner/loss/loss.h"
 #include "learner/model/model.h"
 
-/* Some hundred programs: small steps, several trees in each, and a part of programs and columns for each tree. Chosen on CPUs of examples/ that were left out
- * of the model: one tree a step, or shallower ones, were off by some percent more. */
+/* Some hundred programs: small steps, several trees in each, and a part of programs and columns for
+ * each tree. Chosen on CPUs of examples/ that were left out of the model: one tree a step, or
+ * shallower ones, were off by some percent more. */
 enum { ROUNDS = 120 };
 static const cd_xgb_param fixed[] = {{"tree_method", "hist"},   {"max_depth", "8"},
                                      {"eta", "0.08"},           {"num_parallel_tree", "3"},

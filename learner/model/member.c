@@ -1,5 +1,6 @@
-/* A member of an ensemble: what its kind reads, from programs to ln of seconds, and its part of the model file. The table of
- * kinds says what each is; docs/internals/add-a-learner-member.md has the other places of a new kind. */
+/* A member of an ensemble: what its kind reads, from programs to ln of seconds, and its part of the
+ * model file. The table of kinds says what each is; docs/internals/add-a-learner-member.md has the
+ * other places of a new kind. */
 #include "learner/model/member.h"
 
 #include <inttypes.h>
@@ -126,7 +127,8 @@ static double share_prior(const cd_member *m, const cd_program_view *v, size_t p
     return level;
 }
 
-/* The offset of a matrix row is the level that trips alone would give it; the program's level is the ln of the sum. */
+/* The offset of a matrix row is the level that trips alone would give it; the program's level is
+ * the ln of the sum. */
 double cd_member_offsets(const cd_member *m, const cd_program_view *v, size_t p, double slope,
                          double bias, double *offset) {
     const float *row = v->row + v->row_ptr[p] * CD_N_COL;
@@ -187,7 +189,8 @@ static void combine(const cd_member *m, cd_tree_input_form form, cd_member_scrat
     }
 }
 
-/* All matrix rows of all programs are scored in one call, which costs less than one call a program. */
+/* All matrix rows of all programs are scored in one call, which costs less than one call a
+ * program. */
 static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s,
                                   const cd_program_view *v, const uint32_t *index, size_t n,
                                   double *log_s, cdmpp_err *err) {
@@ -242,8 +245,8 @@ cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const c
 }
 
 /* ---- file ---- */
-static const char *const facts_name[] = {"none", "columns", "prior"},
-                         *const prior_name[CD_N_PRIOR] = {"roofline", "ecm", "sum"};
+static const char *const facts_name[] = {"none", "columns", "prior"};
+static const char *const prior_name[CD_N_PRIOR] = {"roofline", "ecm", "sum"};
 
 /* "bytes" comes last, when the length is known. */
 cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmpp_err *err) {
@@ -304,7 +307,8 @@ static cdmpp_status load_trees(cd_member *m, const cd_json *v, const void *blob,
     return cd_xgb_load(blob, n, cd_member_width(m->kind, m->facts), &m->gbt, err);
 }
 
-/* The label's transform is read before the network, because its 8 KB are freed with the member after an error too. */
+/* The label's transform is read before the network, because its 8 KB are freed with the member
+ * after an error too. */
 cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, size_t n,
                             cdmpp_err *err) {
     const cd_json *fold, *label;

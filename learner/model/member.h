@@ -37,7 +37,8 @@ typedef struct cd_member {
     cd_objective_kind objective; /* trees: what their scores are (learner/loss/loss.h) */
     double scale, shift;         /* trees: their map to ln seconds; not of log_latency */
     cd_facts_use facts;          /* trees: what they read of facts */
-    int prior;           /* trees with a prior: which analytic time it is, 0 .. CD_N_PRIOR - 1 */
+    /* trees with a prior: which analytic time it is, 0 .. CD_N_PRIOR - 1 */
+    int prior;
     cd_xgb *gbt;         /* trees, owned */
     cd_net *net;         /* network, owned */
     cd_scalers scalers;  /* network: of its inputs */
@@ -53,7 +54,8 @@ bool cd_member_is_net(cd_member_kind k);
 bool cd_member_needs_leaves(cd_member_kind k, cd_net_tokens tokens);
 /* Does it read steps (cd_program_view.step_ptr must then not be NULL)? */
 bool cd_member_needs_steps(cd_member_kind k);
-/* Are they trees that read facts of loop nests (train.facts)? Networks read them where net.facts says so. */
+/* Are they trees that read facts of loop nests (train.facts)? Networks read them where net.facts
+ * says so. */
 bool cd_member_reads_facts(cd_member_kind k);
 /* What a network makes of them. */
 cd_facts_use cd_member_net_facts(const cd_net *net);
@@ -61,13 +63,15 @@ cd_facts_use cd_member_net_facts(const cd_net *net);
 cd_tree_input_form cd_member_form(cd_member_kind k);
 /* Columns of the trees of a kind that uses facts so. */
 size_t cd_member_width(cd_member_kind k, cd_facts_use facts);
-/* Matrix rows of program p for m, a member of trees: x (height, width). Of a member with facts the program has some. */
+/* Matrix rows of program p for m, a member of trees: x (height, width). Of a member with facts the
+ * program has some. */
 void cd_member_fill(const cd_member *m, const cd_program_view *v, size_t p, float *x);
 /* Trees: do trip counts give a program's level (rows; any form where the objective knows
  * no seconds)? */
 bool cd_member_has_level(const cd_member *m);
-/* Trees: offsets (height) of the matrix rows of program p, and its level, the ln of the sum of their exp. Without a level both are the
- * bias; with a prior the level is the bias and ln of the prior, which trips divide between the rows. */
+/* Trees: offsets (height) of the matrix rows of program p, and its level, the ln of the sum of
+ * their exp. Without a level both are the bias; with a prior the level is the bias and ln of the
+ * prior, which trips divide between the rows. */
 double cd_member_offsets(const cd_member *m, const cd_program_view *v, size_t p, double slope,
                          double bias, double *offset);
 void cd_member_free(cd_member *m);

@@ -1,5 +1,5 @@
-/* Predictions of an ensemble: the mean over the members of each kind, then the calibration. Working memory is the caller's, so a
- * model can be shared between threads. */
+/* Predictions of an ensemble: the mean over the members of each kind, then the calibration. Working
+ * memory is the caller's, so a model can be shared between threads. */
 #include "learner/model/model.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@ enum { FEW_TREES = 100 }; /* boosting has most of the order by then: 60 and 200 
 
 struct cd_model_scratch {
     cd_member_scratch *tree; /* of all trees */
-    cd_member_scratch *
-        *net; /* (n_net) of the member with that number, made when it is first asked */
+    /* (n_net) of the member with that number, made when it is first asked */
+    cd_member_scratch **net;
     size_t n_net;
     cd_member_block kinds;          /* double (n_kind, n) */
     cd_member_block one;            /* double (n): one member */
@@ -66,7 +66,8 @@ static cdmpp_status check_input(const cd_model *m, const cd_program_view *v, con
     return CDMPP_OK;
 }
 
-/* The view for the members, which know no machine that the model is corrected for: its programs are of the device that stands for it. */
+/* The view for the members, which know no machine that the model is corrected for: its programs are
+ * of the device that stands for it. */
 static cdmpp_status stand_in(const cd_model *m, cd_model_scratch *s, cd_program_view *v,
                              cdmpp_err *err) {
     if (!m->here || m->here->device == m->here->stands) return CDMPP_OK;
@@ -78,7 +79,8 @@ static cdmpp_status stand_in(const cd_model *m, cd_model_scratch *s, cd_program_
     return CDMPP_OK;
 }
 
-/* Each network keeps its own room: shared, it would be torn down and built again for every member. */
+/* Each network keeps its own room: shared, it would be torn down and built again for every
+ * member. */
 static cdmpp_status scratch_of(const cd_model *m, cd_model_scratch *s, size_t j,
                                cd_member_scratch **out, cdmpp_err *err) {
     if (!cd_member_is_net(m->member[j].kind)) {
@@ -124,15 +126,17 @@ cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_pro
 }
 
 /* ---- answer ---- */
-/* The least distance of the point from the ends of its interval, in sigma. The point of least MAPE lies low on purpose, and is clipped to
- * the times of training: it may be at a quantile or behind it. */
+/* The least distance of the point from the ends of its interval, in sigma. The point of least MAPE
+ * lies low on purpose, and is clipped to the times of training: it may be at a quantile or behind
+ * it. */
 static const double inside = 0.25;
 
 static double clip(const cd_model *m, double log_s) {
     return fmax(m->log_min, fmin(log_s, m->log_max));
 }
 
-/* A file that somebody made by hand may hold weights and limits that are numbers, and whose answers are none. `clip` would make a time of NaN. */
+/* A file that somebody made by hand may hold weights and limits that are numbers, and whose answers
+ * are none. `clip` would make a time of NaN. */
 cdmpp_status cd_model_check_answer(const cd_model_prediction *p, size_t i, cdmpp_err *err) {
     if (isfinite(p->latency_s) && isfinite(p->median_s) && p->latency_s > 0 && p->median_s > 0 &&
         (isnan(p->low_s) || (p->low_s > 0 && isfinite(p->high_s))))
@@ -222,7 +226,8 @@ static cdmpp_status first_of_kinds(const cd_model *m, cd_model_scratch *s, const
     return CDMPP_OK;
 }
 
-/* order_s of programs that have their seconds; a sketch has few trees, and asks few of the order too. */
+/* order_s of programs that have their seconds; a sketch has few trees, and asks few of the order
+ * too. */
 static cdmpp_status put_in_order(const cd_model *m, cd_model_scratch *s, const cd_program_view *v,
                                  const uint32_t *index, size_t n, cd_model_prediction *out,
                                  cdmpp_err *err) {
@@ -308,26 +313,35 @@ void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason,
     cd_trained_on_widen(m->trained_on, p->reason, p->latency_s, &p->low_s, &p->high_s, &p->rel_std);
 }
 
-/* The correction by measured programs is of one device of the model, not of those that it stands for. */
+/* The correction by measured programs is of one device of the model, not of those that it stands
+ * for. */
 cdmpp_status cd_model_settle(const cd_model *m, const cd_program_view *v, size_t p,
                              const cd_model_asked *asked, cd_model_prediction *io, cdmpp_err *err) {
     if (!asked->doubt && !asked->uncorrected) CD_TRY(cd_here_apply(m, v, p, io, err));
     cd_model_mark_unlike(m, asked->compared, asked->reason, io);
     const bool saw = !m->trained_on || cd_trained_on_saw(m->trained_on, v->device[p]);
+    /* one that the model knows by its description alone */
     const cd_device_doubt unseen =
-        saw ? (cd_device_doubt){0}
-            : cd_model_device_doubt(m, v->device[p], NULL,
-                                    NULL); /* one that the model knows by its description alone */
+        saw ? (cd_device_doubt){0} : cd_model_device_doubt(m, v->device[p], NULL, NULL, false);
     if (asked->doubt || !saw) cd_device_doubt_widen(asked->doubt ? asked->doubt : &unseen, io);
     return CDMPP_OK;
 }
 
 cd_device_doubt cd_model_device_doubt(const cd_model *m, size_t i, const float *want,
-                                      const float *has) {
-    const bool both = want && has;
-    return cd_device_law_at(&m->law[m->device_is_gpu[i] ? CD_DEVICE_LAW_GPU : CD_DEVICE_LAW_CPU],
-                            both ? cd_device_distance(want, has) : (double)NAN,
-                            both ? cd_device_law_peaks(want, has) : 0);
+                                      const float *has, bool own_times) {
+    static const cd_device_law none = {0};
+    const bool both = want && has, other = both && !cd_device_same_width(want, has),
+               width = other && m->law[CD_DEVICE_LAW_WIDTH].n;
+    const cd_device_law *l = &m->law[width                 ? CD_DEVICE_LAW_WIDTH
+                                     : m->device_is_gpu[i] ? CD_DEVICE_LAW_GPU
+                                                           : CD_DEVICE_LAW_CPU];
+    const double far = both ? cd_device_distance(want, has) : (double)NAN,
+                 peaks = both ? cd_device_law_peaks(want, has) : 0;
+    const double known = own_times && (width || !other) ? l->peaks : 0;
+    cd_device_doubt d = cd_device_law_at(l, far, fmax(0, peaks - known));
+    /* of another width nothing is known where the training saw one alone */
+    if (other && !width) d.shift = fmax(d.shift, cd_device_law_at(&none, far, 0).shift);
+    return d;
 }
 
 size_t cd_model_n_kind(const cd_model *m) { return m->n_kind; }

@@ -1,8 +1,10 @@
 /* model -- a trained cost model: what predicting needs, and the file it lives in.
  *
- *   program --> member 0 (kind rows,        fold 0) --> ln s --\ mean of a kind's    weights, shift,
- *           --> member 1 (kind rows,        fold 1) --> ln s --/ folds -------------> uncertainty ----> cd_model_prediction
- *           --> member 2 (kind transformer, fold 0) --> ...                           (calibration.h)
+ *   program --> member 0 (kind rows,        fold 0) --> ln s --\ mean of a kind's
+ *           --> member 1 (kind rows,        fold 1) --> ln s --/ folds -----------+
+ *           --> member 2 (kind transformer, fold 0) --> ...      -----------------+
+ *                                                                                 |
+ *   cd_model_prediction <-- weights, shift, uncertainty (calibration.h) <---------+
  *   and the result is kept inside the range of training
  *
  * Model file, version 2 to 5, all numbers little-endian:
@@ -19,7 +21,8 @@
  *                     "model.members" (trees: XGBoost's UBJ; networks: safetensors), then
  *                     those of "model.calib" (UBJ), then from byte "order.at" on, if there
  *                     is such a key, those of "order.members", likewise from "tuner.at" on those of
- *                     "tuner.members" and "tuner.calib", and from byte "here.at" on the trees of a correction (here.h)
+ *                     "tuner.members" and "tuner.calib", and from byte "here.at" on the trees
+ *                     of a correction (here.h)
  *   (8) ..+64         SHA-256 of everything before, 64 lower-case hex digits
  *   (9) the file ends here
  * Every length is checked against the file before it is used, and nothing of (7) is
@@ -36,21 +39,27 @@
 #include "learner/model/calibration.h"
 #include "learner/model/member.h"
 
-/* trained_on -- which kinds of programs a model was trained on, and what a new program has that they lack.
+/* trained_on -- which kinds of programs a model was trained on, and what a new program has that
+ * they lack.
  *
- *   signatures of the training programs (features/task/task.h) ──> marks, and which device saw which
- *   signature of a new program, device ──> reasons, text
+ *   signatures of training programs (features/task/task.h) ──> marks, and which device saw which
+ *   signature of a new program, device ──────────────────────> reasons, text
  *
- * Rows of features do not show a type of numbers, and a column inside its range says nothing about an operator that never
- * occurred: this is held beside the ranges of calibration.h, which stay as they are.
- *   (1) operators, their types and intrinsics: seen on any device, because devices share what they learn;
- *   (2) types of buffers, threads, width of vectors, features: seen on the device itself. Where its targets never said
- *       threads or a processor, these are not compared.
- *   (3) each reason has a law of its own, of programs that were left out of training for it (learner/train/train_internal.h): the interval of a program
- *       is at least as wide as those of all its reasons. Where a training could leave out nothing of the kind, nothing tells: the program has no interval.
+ * Rows of features do not show a type of numbers, and a column inside its range says nothing about
+ * an operator that never occurred: this is held beside the ranges of calibration.h, which stay as
+ * they are.
+ *   (1) operators, their types and intrinsics: seen on any device, because devices share what they
+ *       learn;
+ *   (2) types of buffers, threads, width of vectors, features: seen on the device itself. Where its
+ *       targets never said threads or a processor, these are not compared.
+ *   (3) each reason has a law of its own, of programs that were left out of training for it
+ *       (learner/train/train_internal.h): the interval of a program is at least as wide as those of
+ *       all its reasons. Where a training could leave out nothing of the kind, nothing tells: the
+ *       program has no interval.
  * Immutable once made: any thread. */
 
-/* X(bit, name): why a program is unlike what the model was trained on. cdmpp.h has the same as CDMPP_REASON_*. */
+/* X(bit, name): why a program is unlike what the model was trained on. cdmpp.h has the same as
+ * CDMPP_REASON_*. */
 #define CD_UNLIKE_MAP(X)                                                                           \
     X(RANGE, "range of features")                                                                  \
     X(DTYPE, "dtype")                                                                              \
@@ -74,15 +83,17 @@ enum {
 };
 /* "dtype" of CD_UNLIKE_BIT_DTYPE; bit < CD_N_UNLIKE. */
 const char *cd_trained_on_reason(uint32_t bit);
-/* "dtype 80 %, operator kind 12 %": parts of all_s seconds with each reason; those of less than a hundredth are left out. */
+/* "dtype 80 %, operator kind 12 %": parts of all_s seconds with each reason; those of less than a
+ * hundredth are left out. */
 enum { CD_UNLIKE_SHARES = 256 };
 void cd_trained_on_shares(const double part_s[CD_N_UNLIKE], double all_s,
                           char to[CD_UNLIKE_SHARES]);
 
 typedef struct cd_unlike {
     uint32_t reason; /* CD_UNLIKE_*, 0: like */
-    char text
-        [CD_UNLIKE_TEXT]; /* "dtype float16, operator kind sum 4+3", one entry a reason, cut where it is too long; "" where reason is 0 */
+    /* "dtype float16, operator kind sum 4+3", one entry a reason, cut where it is too long; ""
+     * where reason is 0 */
+    char text[CD_UNLIKE_TEXT];
 } cd_unlike;
 /* Adds a reason with its text, "" for the name alone. */
 void cd_trained_on_add(cd_unlike *u, uint32_t bit, const char *detail, size_t n);
@@ -93,41 +104,50 @@ enum {
                         CD_UNLIKE_INTRINSIC | CD_UNLIKE_THREADS | CD_UNLIKE_FEATURE
 };
 typedef struct cd_unlike_law {
-    uint32_t n; /* kinds that were left out, each once; 0: none could be, and nothing below */
-    double low,
-        high; /* ln(measured/answer): ends of the interval's level for a program of the next kind */
-    double
-        shift; /* ln: standard deviation of what all programs of a kind have in common; a network has it as a program has */
+    /* kinds that were left out, each once; 0: none could be, and nothing below */
+    uint32_t n;
+    /* ln(measured/answer): ends of the interval's level for a program of the next kind */
+    double low, high;
+    /* ln: standard deviation of what all programs of a kind have in common; a network has it as a
+     * program has */
+    double shift;
 } cd_unlike_law;
 
 typedef struct cd_trained_on {
     size_t n, n_device;
     const char **mark; /* (n) rising */
     uint8_t *seen;     /* (n_device, n) */
-    double
-        range; /* a program of known kind is out of range only beyond this distance (learner/train/unlike_range.h); 0: the range's own limit */
+    /* a program of known kind is out of range only beyond this distance
+     * (learner/train/unlike_range.h); 0: the range's own limit */
+    double range;
     cd_unlike_law law[CD_N_UNLIKE];
 } cd_trained_on;
 
-/* Of n pairs of a signature's text and a device; *out NULL where one is "": then it is not known what was trained on. Errors: ENOMEM. */
+/* Of n pairs of a signature's text and a device; *out NULL where one is "": then it is not known
+ * what was trained on. Errors: ENOMEM. */
 cdmpp_status cd_trained_on_make(cd_arena *a, const char *const *text, const uint32_t *device,
                                 size_t n, size_t n_device, cd_trained_on **out, cdmpp_err *err);
 /* Whether programs of this device were trained on; not those whose times were unknown. */
 bool cd_trained_on_saw(const cd_trained_on *t, uint32_t device);
-/* What of the signature is new to the device of the model, added to *out. stranger: the device answers for another one, whose instructions are its own: that
- * it is another one says so, and features are not compared. */
+/* What of the signature is new to the device of the model, added to *out. stranger: the device
+ * answers for another one, whose instructions are its own: that it is another one says so, and
+ * features are not compared. */
 void cd_trained_on_check(const cd_trained_on *t, uint32_t device, bool stranger,
                          const cd_signature *s, cd_unlike *out);
-/* Whether a mark of a device itself (types, threads, vectors, features) is new to it, whatever others saw. */
+/* Whether a mark of a device itself (types, threads, vectors, features) is new to it, whatever
+ * others saw. */
 bool cd_trained_on_lacks(const cd_trained_on *t, uint32_t device, const char *mark);
-/* `old` with `more` (n) seen by a device; the device n_device is one more, which saw what `like` did. Errors: ENOMEM. */
+/* `old` with `more` (n) seen by a device; the device n_device is one more, which saw what `like`
+ * did. Errors: ENOMEM. */
 cdmpp_status cd_trained_on_more(cd_arena *a, const cd_trained_on *old, uint32_t device,
                                 uint32_t like, const char *const *more, size_t n,
                                 cd_trained_on **out, cdmpp_err *err);
-/* Widens an interval of seconds around the answer for these reasons; a reason without a law makes all three NaN. t NULL: nothing. */
+/* Widens an interval of seconds around the answer for these reasons; a reason without a law makes
+ * all three NaN. t NULL: nothing. */
 void cd_trained_on_widen(const cd_trained_on *t, uint32_t reason, double latency_s, double *low_s,
                          double *high_s, double *rel_std);
-/* The standard deviation that programs with these reasons have in common, each reason by its part (0 to 1) of the time; NaN parts are none. t NULL: 0. */
+/* The standard deviation that programs with these reasons have in common, each reason by its part
+ * (0 to 1) of the time; NaN parts are none. t NULL: 0. */
 double cd_trained_on_shift(const cd_trained_on *t, const double part[CD_N_UNLIKE]);
 
 /* Key "trained_on" of a model's header: as JSON, and back. Errors: ESCHEMA, ERANGE, ENOMEM. */
@@ -135,20 +155,31 @@ void cd_trained_on_write(const cd_trained_on *t, cd_buf *b);
 cdmpp_status cd_trained_on_read(const cd_json *v, size_t n_device, cd_arena *a, cd_trained_on **out,
                                 cdmpp_err *err);
 
-/* device_law -- how far off a model is on a device that it never saw, where another device of its kind stands for it.
+/* device_law -- how far off a model is on a device that it never saw, where another device of its
+ * kind stands for it.
  *
- *   ln(measured / median) of a program  =  shift of the device  +  what the model errs anywhere  +  own of the program
+ *   ln(measured / median) of a program  =  shift of the device  +  what the model errs anywhere
+ *                                          +  own of the program
  *
- *   machines of the training, each left out once (learner/train/device_law_fit.c) ──> law ──> header key "unseen"
+ *   machines of the training, each left out once ──> law ──> header key "unseen"
+ *       (learner/train/device_law_fit.c)
  *   law, distance of the device to its stand-in ──> doubt ──> wider intervals
  *
- *   (1) shift is one number for all programs of a device: the sum of a network has it as a program has. Own is drawn for each program.
- *   (2) a law of few machines has the quantiles of Student's t; it is pooled with the least spread, and no shift is less than that.
- *   (3) a model of one device has no law: the least spread answers. A device that is farther from its stand-in than the machines that
- *       were left out has a larger shift;
- *   (4) peaks of both that differ by a factor are an end of the interval of 90 %: a program need not profit from a peak, few profit more. */
-enum { CD_DEVICE_LAW_CPU, CD_DEVICE_LAW_GPU, CD_N_DEVICE_LAW };
-/* Standard deviations of the least spread and the distance that it is of: measured once (device_law.c). */
+ *   (1) shift is one number for all programs of a device: the sum of a network has it as a program
+ *       has. Own is drawn for each program.
+ *   (2) a law of few machines has the quantiles of Student's t; it is pooled with the least spread,
+ *       and no shift is less than that.
+ *   (3) a model of one device has no law: the least spread answers. A device that is farther from
+ *       its stand-in than the machines that were left out has a larger shift;
+ *   (4) peaks of both that differ by a factor are an end of the interval of 90 %: a program need
+ *       not profit from a peak, few profit more. Where analytic times are computed with the
+ *       device's own description, only what is beyond the peaks of machines that were left out in
+ *       this way is: of those the shift tells;
+ *   (5) GPUs that run another number of threads in lockstep (other makers, other compilers) have a
+ *       law of their own, WIDTH: all machines of a width are left out at once. */
+enum { CD_DEVICE_LAW_CPU, CD_DEVICE_LAW_GPU, CD_DEVICE_LAW_WIDTH, CD_N_DEVICE_LAW };
+/* Standard deviations of the least spread and the distance that it is of: measured once
+ * (device_law.c). */
 #define CD_DEVICE_LAW_LEAST_SHIFT 0.20
 #define CD_DEVICE_LAW_LEAST_OWN   0.43
 #define CD_DEVICE_LAW_DISTANCE    0.105
@@ -158,22 +189,40 @@ typedef struct cd_device_law {
     double shift;    /* root mean square over them */
     double own;      /* beyond what the model says of its programs: standard deviation */
     double distance; /* mean over them, to their stand-ins (cd_device_distance) */
+    /* cd_device_law_peaks of a machine and its stand-in, the most, where analytic times are the
+     * machine's own; 0: they are not */
+    double peaks;
 } cd_device_law;
 
-/* Standard deviations of ln(true / median) that a stand-in adds; of an interval of 90 % that many times 1.645. */
+/* Standard deviations of ln(true / median) that a stand-in adds; of an interval of 90 % that many
+ * times 1.645. */
 typedef struct cd_device_doubt {
     double shift, own;
 } cd_device_doubt;
 
-/* distance: of the device to its stand-in; NaN, infinity: not known. peaks: cd_device_law_peaks of both; 0: not known. */
+/* distance: of the device to its stand-in; NaN, infinity: not known. peaks: cd_device_law_peaks of
+ * both; 0: not known. */
 cd_device_doubt cd_device_law_at(const cd_device_law *l, double distance, double peaks);
-/* Of two descriptions as vectors: logarithm of the ratio of peaks, of arithmetic or of memory, that differs most; 0: one of them does not say any. */
+/* Of two descriptions as vectors: logarithm of the ratio of peaks, of arithmetic or of memory, that
+ * differs most; 0: one of them does not say any. */
 double cd_device_law_peaks(const float *a, const float *b);
 bool cd_device_law_any(const cd_device_law law[CD_N_DEVICE_LAW]);
 void cd_device_law_write(const cd_device_law law[CD_N_DEVICE_LAW], cd_buf *b);
 /* Errors: ESCHEMA, ERANGE. */
 cdmpp_status cd_device_law_read(const cd_json *v, cd_device_law law[CD_N_DEVICE_LAW],
                                 cdmpp_err *err);
+
+/* What machines that are left out say of it (learner/train/device_law_fit.c). */
+typedef struct cd_device_law_error {
+    double r; /* ln(measured / answer) */
+    uint32_t task;
+    double weight; /* set by the callee */
+} cd_device_law_error;
+/* Mean of n errors, in which each task counts the same, and the spread of what is left: a normal
+ * law of this standard deviation has nine of ten within. Reorders e; 0, 0: there is none. */
+void cd_device_law_parts(cd_device_law_error *e, size_t n, double *shift, double *spread);
+/* Are these descriptions of one machine, for two instruction sets? */
+bool cd_device_law_one_machine(const float *a, const float *b);
 
 typedef struct cd_model cd_model;
 typedef struct cd_model_scratch cd_model_scratch;
@@ -187,7 +236,8 @@ void cd_model_free(CD_TAKE cd_model *m); /* NULL is fine */
 /* The header, one JSON object, NUL-terminated. */
 CD_KEEP const char *cd_model_header(const cd_model *m);
 
-/* Tasks that a model was trained on, each on a device of it, as hashes; none where the header does not say. Free after an error too. */
+/* Tasks that a model was trained on, each on a device of it, as hashes; none where the header does
+ * not say. Free after an error too. */
 typedef struct cd_trained_tasks {
     uint64_t *v; /* (n) sorted, owned */
     size_t n;
@@ -201,9 +251,11 @@ bool cd_trained_tasks_knows(const cd_trained_tasks *t, const char *key, const ch
 
 /* The SHA-256 at the end of its file, 64 hex digits: two files of one digest are the same model. */
 CD_KEEP const char *cd_model_digest(const cd_model *m);
-/* The small model for schedule search in the same file: same devices, no header of its own, lives as long as m. NULL: none. */
+/* The small model for schedule search in the same file: same devices, no header of its own, lives
+ * as long as m. NULL: none. */
 CD_KEEP const cd_model *cd_model_tuner(const cd_model *m);
-/* The members that were taught the order inside a task and give order_s below: kinds, members and weights alone. NULL: the median orders. */
+/* The members that were taught the order inside a task and give order_s below: kinds, members and
+ * weights alone. NULL: the median orders. */
 CD_KEEP const cd_model *cd_model_order(const cd_model *m);
 size_t cd_model_n_device(const cd_model *m);
 const char *cd_model_device(const cd_model *m, size_t i);
@@ -220,7 +272,8 @@ double cd_model_weight(const cd_model *m, size_t k);
 size_t cd_model_n_member(const cd_model *m);
 CD_KEEP const cd_member *cd_model_member(const cd_model *m, size_t i);
 
-/* The kinds of programs that it was trained on; NULL: not known, of models and data sets of earlier versions. */
+/* The kinds of programs that it was trained on; NULL: not known, of models and data sets of earlier
+ * versions. */
 CD_KEEP const cd_trained_on *cd_model_trained_on(const cd_model *m);
 
 /* The numbers that describe device i, features/device/device.h; *width 0: the file has none; all
@@ -231,8 +284,8 @@ CD_KEEP const float *cd_model_device_vector(const cd_model *m, size_t i, size_t 
 cdmpp_status cd_model_scratch_new(CD_GIVE cd_model_scratch **out, cdmpp_err *err);
 void cd_model_scratch_free(CD_TAKE cd_model_scratch *s); /* NULL is fine */
 
-/* Does it read the rows of programs in the order of cd_rows_order (features/rows), as all do but those of input version 1, which read
- * them as they come? */
+/* Does it read the rows of programs in the order of cd_rows_order (features/rows), as all do but
+ * those of input version 1, which read them as they come? */
 bool cd_model_orders_rows(const cd_model *m);
 /* Do members read the steps of schedules, so that a view must have them? */
 bool cd_model_needs_steps(const cd_model *m);
@@ -252,58 +305,72 @@ size_t cd_model_slots(const cd_model *m);
 
 #define CD_MODEL_OUT_OF_RANGE 1u /* unlike what the model was trained on; see calibration.h */
 
-/* Seconds are finite and > 0, low_s < latency_s < high_s. A model of version 1 knows
- * no uncertainty: low_s, high_s and rel_std are NaN. So are those of a program that is unlike in a way of which nothing tells how far off it is. */
+/* Seconds are finite and > 0, low_s < latency_s < high_s. A model of version 1 knows no
+ * uncertainty: low_s, high_s and rel_std are NaN. So are those of a program that is unlike in a way
+ * of which nothing tells how far off it is. */
 typedef struct cd_model_prediction {
     double latency_s;     /* the answer: least mean |error| (docs/reference/model.md) */
     double median_s;      /* as often too high as too low */
     double low_s, high_s; /* interval of the level in the header, for a new task */
     double rel_std;       /* expected size of ln(measured/median) */
     uint32_t flags;       /* CD_MODEL_* */
-    uint32_t
-        reason; /* CD_UNLIKE_*: why it is out of range, as far as rows tell; the scorer adds what the task tells */
-    double
-        outside; /* how far it lies outside of the range of training, in widths of columns (calibration.h) */
-    double
-        like_std; /* rel_std before that of an unlike program was widened: what the point is made with */
-    double
-        order_s; /* > 0: less comes first among the programs of a task. median_s, unless the model has members for the order: then no time */
+    /* CD_UNLIKE_*: why it is out of range, as far as rows tell; the scorer adds what the task
+     * tells */
+    uint32_t reason;
+    /* how far it lies outside of the range of training, in widths of columns (calibration.h) */
+    double outside;
+    /* rel_std before that of an unlike program was widened: what the point is made with */
+    double like_std;
+    /* > 0: less comes first among the programs of a task. median_s, unless the model has members
+     * for the order: then no time */
+    double order_s;
 } cd_model_prediction;
-/* What a ranking takes for the expected size of ln(measured/median): rel_std; of a program of which nothing tells how far off it is, what programs that are like the training have; 0
- * where a model knows neither. Never NaN: a candidate without an interval has its place among the others. */
+/* What a ranking takes for the expected size of ln(measured/median): rel_std; of a program of which
+ * nothing tells how far off it is, what programs that are like the training have; 0 where a model
+ * knows neither. Never NaN: a candidate without an interval has its place among the others. */
 double cd_model_expected_error(const cd_model_prediction *p);
 /* What is known of a program beside its features. */
 typedef struct cd_model_asked {
-    bool compared;    /* its kind was: the range of features is judged by trained_on's limit */
-    bool uncorrected; /* the correction of a machine (here.h) is not wanted */
-    uint32_t reason;  /* CD_UNLIKE_*: what its kind has that was not trained on */
+    /* its kind was: the range of features is judged by trained_on's limit */
+    bool compared;
+    bool uncorrected;             /* the correction of a machine (here.h) is not wanted */
+    uint32_t reason;              /* CD_UNLIKE_*: what its kind has that was not trained on */
     const cd_device_doubt *doubt; /* another device answers for its own; NULL: the model knows it */
 } cd_model_asked;
-/* From what the members say of program p of a view to the answer, in this order and nowhere else: corrected for the machine, which learned from answers without
- * marks; marked as unlike, which is as wide as such errors are whatever a correction says of others; widened where another device answers. Errors: those of cd_here_apply. */
+/* From what the members say of program p of a view to the answer, in this order and nowhere else:
+ * corrected for the machine, which learned from answers without marks; marked as unlike, which is
+ * as wide as such errors are whatever a correction says of others; widened where another device
+ * answers. Errors: those of cd_here_apply. */
 cdmpp_status cd_model_settle(const cd_model *m, const cd_program_view *v, size_t p,
                              const cd_model_asked *asked, cd_model_prediction *io, cdmpp_err *err);
-/* The answer for a program that is unlike for these reasons, and out of range: flagged, with an interval that is as wide as such errors are, or none where nothing tells. */
+/* The answer for a program that is unlike for these reasons, and out of range: flagged, with an
+ * interval that is as wide as such errors are, or none where nothing tells. */
 void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason,
                           cd_model_prediction *p);
-/* The interval of a program of a device for which device i of the model answered. want, has: descriptions of both as vectors; NULL: nobody describes one. */
+/* The interval of a program of a device for which device i of the model answered. want, has:
+ * descriptions of both as vectors; NULL: nobody describes one. */
 void cd_device_doubt_widen(const cd_device_doubt *d, cd_model_prediction *p);
 cd_device_doubt cd_model_device_doubt(const cd_model *m, size_t i, const float *want,
-                                      const float *has);
+                                      const float *has, bool own_times);
+/* Whether the model computes analytic times of programs of a described device with its own numbers,
+ * though another one stands for it: it reads facts, and the description says enough. NULL:
+ * false. */
+bool cd_model_own_times(const cd_model *m, const cd_device *about);
 
-/* Score programs index[0 .. n) of the view (NULL: 0 .. n), whose `device` are numbers in
- * the model. Errors: EMODEL, ENUMERIC, EBACKEND, ENOMEM; out is then untouched or partly written. */
+/* Score programs index[0 .. n) of the view (NULL: 0 .. n), whose `device` are numbers in the model.
+ * Errors: EMODEL, ENUMERIC, EBACKEND, ENOMEM; out is then untouched or partly written. */
 cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_program_view *v,
                               const uint32_t *index, size_t n, cd_model_prediction *out,
                               cdmpp_err *err);
-/* The same at a fraction of the cost, to put many programs in order before the model is asked about the best: of each kind one member
- * answers, and of its trees the first 100. See predictor/estimate/schedule_db_pick.c for what that costs. */
+/* The same at a fraction of the cost, to put many programs in order before the model is asked about
+ * the best: of each kind one member answers, and of its trees the first 100. See
+ * predictor/estimate/schedule_db_pick.c for what that costs. */
 cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v,
                              const uint32_t *index, size_t n, cd_model_prediction *out,
                              cdmpp_err *err);
 
-/* model_build -- the fields of a model, for who fills one: the trainer (learner/train) and the file (model_read.c).
- * All others use model.h. */
+/* model_build -- the fields of a model, for who fills one: the trainer (learner/train) and the file
+ * (model_read.c). All others use model.h. */
 
 struct cd_model {
     size_t n_kind;
@@ -319,19 +386,20 @@ struct cd_model {
     size_t w_device;        /* numbers that describe a device, as they were when it was trained */
     float *device_vector;   /* (n_device, w_device); zeros when the device is not described */
     cd_facts_set facts_set; /* of which programs members read facts; with numbers */
-    cd_device_numbers *
-        numbers; /* (n_device) in the arena: what analytic times were computed with; NULL: no member reads facts */
+    /* (n_device) in the arena: what analytic times were computed with; NULL: no member reads
+     * facts */
+    cd_device_numbers *numbers;
     const cd_trained_on *trained_on;    /* in the arena; NULL: not known */
     cd_device_law law[CD_N_DEVICE_LAW]; /* of devices that it never saw */
     bool rows_as_given; /* of input version 1: its answers depend on the order of rows */
     const char *header;
     char digest[65];      /* of the file */
     struct cd_here *here; /* in the arena, but for its trees; NULL: not corrected */
-    struct cd_model
-        *tuner; /* profile tuner, owned; its device arrays are this model's; NULL: none */
+    /* profile tuner, owned; its device arrays are this model's; NULL: none */
+    struct cd_model *tuner;
     struct cd_model *order; /* members for the order, without calib, owned likewise; NULL: none */
-    double
-        order_share; /* 0 to 1: ln order_s = share * mean of the kinds of order + (1 - share) * ln median_s */
+    /* 0 to 1: ln order_s = share * mean of the kinds of order + (1 - share) * ln median_s */
+    double order_share;
     cd_arena arena; /* names, vectors, header */
 };
 
@@ -352,7 +420,8 @@ cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *
 /* Makes m->tuner, or m->order, empty, on the devices of m; NULL: out of memory. */
 cd_model *cd_model_new_tuner(cd_model *m);
 cd_model *cd_model_new_order(cd_model *m);
-/* order_s of n answers from what the kinds of m->order say, kind_log_s (m->order->n_kind, n); nothing where m has no order. */
+/* order_s of n answers from what the kinds of m->order say, kind_log_s (m->order->n_kind, n);
+ * nothing where m has no order. */
 void cd_model_mix_order(const cd_model *m, const double *kind_log_s, size_t n,
                         cd_model_prediction *out);
 
@@ -366,17 +435,17 @@ void cd_model_mix_order(const cd_model *m, const double *kind_log_s, size_t n,
  *   cov(z, z') = 0.1 + 0.5 exp(-d/2) + 0.4 [same program],
  *   d = mean over traits of ((t - t')/4)^2 + (median_log - median_log')^2
  *
- * The prior is the model's own: sigma is what it expects of its error for that program, so nothing is
- * trained and nothing measured means nothing changed. The shares were chosen on held-out tasks of a CPU set:
- * half of the errors' variance lies within a task and is shared by like programs (docs/reference/api.md
- * has the figures). b has variance 0.01 for a device that the model was trained on; for another one it is
- * a Gaussian process over all programs (online_adapt_wide.c).
+ * The prior is the model's own: sigma is what it expects of its error for that program, so nothing
+ * is trained and nothing measured means nothing changed. The shares were chosen on held-out tasks
+ * of a CPU set: half of the errors' variance lies within a task and is shared by like programs
+ * (docs/reference/api.md has the figures). b has variance 0.01 for a device that the model was
+ * trained on; for another one it is a Gaussian process over all programs (online_adapt_wide.c).
  *
  * (1) Robust: items beyond 1.5 noise deviations of their fit count less (Huber, four rounds).
  * (2) The result depends on the items of each task, not on their order, up to rounding; of a task
  *     with more than CD_ONLINE_ADAPT_MAX the oldest are forgotten.
- * (3) The answer's shift against the median and its interval shrink with the variance that is left, which is
- *     scaled by how well the items of the task agree with the prior.
+ * (3) The answer's shift against the median and its interval shrink with the variance that is left,
+ *     which is scaled by how well the items of the task agree with the prior.
  * (4) add changes what fit uses; apply sees the last fit. apply: any number of threads and no heap,
  *     add and fit: one thread, and none in apply meanwhile. */
 
@@ -410,11 +479,13 @@ bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const c
 /* Items kept. */
 size_t cd_online_adapt_count(const cd_online_adapt *a);
 
-/* ---- adapt_file.c: {"schema":"cdmpp.observer","schema_version":1,"model":"...","devices":[{"name","unknown",
- * "tasks":[{"key","items":[[median_log, sigma, measured_log, 13 traits], ...]}]}]} ---- */
+/* ---- adapt_file.c: {"schema":"cdmpp.observer","schema_version":1,"model":"...",
+ * "devices":[{"name","unknown","tasks":[{"key",
+ * "items":[[median_log, sigma, measured_log, 13 traits], ...]}]}]} ---- */
 /* `model`: which one the items belong to. Out of memory is in out->oom. */
 void cd_online_adapt_write(const cd_online_adapt *a, const char *model, cd_buf *out);
-/* Fitted. Errors: EPARSE, ESCHEMA, ERANGE, EUNSUPPORTED (version), EMODEL (of another model), ENOMEM. */
+/* Fitted. Errors: EPARSE, ESCHEMA, ERANGE, EUNSUPPORTED (version), EMODEL (of another model),
+ * ENOMEM. */
 cdmpp_status cd_online_adapt_read(const char *text, size_t n, const char *model,
                                   CD_GIVE cd_online_adapt **out, cdmpp_err *err);
 /* The same of text that is parsed already. */
@@ -424,18 +495,21 @@ cdmpp_status cd_online_adapt_take(const cd_json *root, const char *model,
 /* attribution -- which rows and leaves of a program its predicted time belongs to.
  *
  *   member: ln seconds --+-- rows, rank of rows, head sum: its seconds are a sum, its terms --+
- *                        |                                                                     +-> shares of a member
- *                        +-- any other: Shapley values of its seconds, rows in or out ---------+
+ *                        |                                                                    |
+ *                        +-- any other: Shapley values of its seconds, rows in or out --------+
+ *                                                                                             |
+ *   shares of a member <----------------------------------------------------------------------+
  *   shares of members -- mean over folds, weighted like the kinds --> share of a row, of a leaf
  *
  * (1) Shares are >= 0 and sum to 1 up to rounding, over rows and over leaves; a row's is the sum of
- *     its leaves'. So share * seconds sums to the seconds, whichever of cd_model_prediction they are.
+ *     its leaves'. So share * seconds sums to the seconds, whichever of cd_model_prediction they
+ *     are.
  * (2) The answer is a product of the kinds' seconds to the power of their weights. If every member
  *     had a term of it r % larger, the answer would be share * r % larger, to first order: that is
  *     what the weighted mean of shares means. Corrections (calibration.h) scale all terms alike.
- * (3) Players of a Shapley value are the rows, taken out of the program (no row: 0 s); of a network that
- *     reads leaves they are the leaves, whose columns become zeros, for the tree stays. Exact for
- *     up to CD_SHARE_EXACT players; then over CD_SHARE_ORDERS orders and their reverses, drawn
+ * (3) Players of a Shapley value are the rows, taken out of the program (no row: 0 s); of a network
+ *     that reads leaves they are the leaves, whose columns become zeros, for the tree stays. Exact
+ *     for up to CD_SHARE_EXACT players; then over CD_SHARE_ORDERS orders and their reverses, drawn
  *     with a fixed key; beyond CD_SHARE_DRAWN players in proportion to the seconds that each has
  *     alone. A value below 0 (the member answers less with the row than without) counts as 0.
  * (4) Members that see rows do not tell the leaves of a row apart: its share is divided by trip
@@ -444,8 +518,8 @@ cdmpp_status cd_online_adapt_take(const cd_json *root, const char *model,
 
 enum { CD_SHARE_EXACT = 7, CD_SHARE_ORDERS = 16, CD_SHARE_DRAWN = 48 };
 
-/* The only program of v, with its leaves; leaf_row (leaves): the row of each. row (rows) and leaf (leaves)
- * are filled. Errors: those of cd_model_predict; EMODEL (no leaves, a row without one). */
+/* The only program of v, with its leaves; leaf_row (leaves): the row of each. row (rows) and leaf
+ * (leaves) are filled. Errors: those of cd_model_predict; EMODEL (no leaves, a row without one). */
 cdmpp_status cd_attribution_shares(const cd_model *m, const cd_program_view *v,
                                    const int32_t *leaf_row, double *row, double *leaf,
                                    cdmpp_err *err);

@@ -1,5 +1,6 @@
-/* What the header of a model that reads facts says of them: the digest and the names of their columns, and of each device the numbers
- * that its analytic times were computed with, so that a later description of the device changes no answer. */
+/* What the header of a model that reads facts says of them: the digest and the names of their
+ * columns, and of each device the numbers that its analytic times were computed with, so that a
+ * later description of the device changes no answer. */
 #include "learner/model/model_internal.h"
 
 #include <inttypes.h>
@@ -36,6 +37,13 @@ void cd_model_facts_put_device(cd_buf *b, const cd_device_numbers *d) {
         comma = ",";
     }
     cd_buf_puts(b, "}");
+}
+
+bool cd_model_own_times(const cd_model *m, const cd_device *about) {
+    const float none[CD_N_FACTS] = {0};
+    cd_analytic_time t;
+    return about && cd_model_needs_facts(m) &&
+           !cd_analytic_seconds_of(cd_model_facts_set(m), none, about, &t, NULL);
 }
 
 /* Files without key "set" are of CPU programs. */

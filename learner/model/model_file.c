@@ -1,4 +1,5 @@
-/* The model file of model.h: writing it, and reading up to key "model", whose versions are in model_read.c. */
+/* The model file of model.h: writing it, and reading up to key "model", whose versions are in
+ * model_read.c. */
 #include <string.h>
 
 #include "base/io/io.h"

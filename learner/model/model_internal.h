@@ -7,13 +7,18 @@
 /* `,"numbers":{...}`, the known numbers of a device; `"facts":{...},`, their columns. */
 void cd_model_facts_put_device(cd_buf *b, const cd_device_numbers *d);
 void cd_model_facts_put(cd_facts_set set, cd_buf *b);
-/* Key "facts" of key model, where it is there: of which columns. Errors: ESCHEMA, EMODEL (others than this version's). */
+/* Key "facts" of key model, where it is there: of which columns. Errors: ESCHEMA, EMODEL (others
+ * than this version's). */
 cdmpp_status cd_model_facts_check(cd_model *m, const cd_json *model, cdmpp_err *err);
+/* Does this program make the feature columns and facts that the header key "model" names? Errors:
+ * EMODEL (it does not), ESCHEMA, ENOMEM. */
+cdmpp_status cd_model_features_check(const cd_json *model, cdmpp_err *err);
 /* Key "numbers" of a device into m->numbers[i], whose name is known. Errors: ESCHEMA, ERANGE. */
 cdmpp_status cd_model_facts_read_device(cd_model *m, size_t i, const cd_json *device,
                                         cdmpp_err *err);
 
-/* Is that an answer? `i`: the program, for the message. Errors: ENUMERIC (not finite, not above 0). */
+/* Is that an answer? `i`: the program, for the message. Errors: ENUMERIC (not finite, not above
+ * 0). */
 cdmpp_status cd_model_check_answer(const cd_model_prediction *p, size_t i, cdmpp_err *err);
 
 /* attribution_internal -- the shares of one member, where they are not plain terms of a sum. */
@@ -108,17 +113,18 @@ double cd_calibration_see(const float *range, const float *x, size_t width, cons
 cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_input *in,
                                       const cd_calibration_options *opt, cd_calibration_set *s,
                                       cdmpp_err *err);
-/* Raw sigma of n <= CD_CALIBRATION_BLOCK programs by the mean of all boosters; score (n) is scratch. */
+/* Raw sigma of n <= CD_CALIBRATION_BLOCK programs by the mean of all boosters; score (n) is
+ * scratch. */
 cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread,
                                 size_t n, int fold, float *score, double *raw, cdmpp_err *err);
 
-/* q_low, q_mid, q_high of z (n) where each task counts the same, and z's standard deviation; *e: independent errors. Errors: ENOMEM. */
+/* q_low, q_mid, q_high of z (n) where each task counts the same, and z's standard deviation; *e:
+ * independent errors. Errors: ENOMEM. */
 cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level,
                                       double q[4], double *e, cdmpp_err *err);
-/* Plain quantile; sorts v. */
-double cd_calibration_quantile(double *v, size_t n, double p);
 
-/* member_internal -- what predicting keeps between calls, and the parts of a member that are networks. */
+/* member_internal -- what predicting keeps between calls, and the parts of a member that are
+ * networks. */
 
 enum { CD_MEMBER_MAX_FOLD = 64 };
 
@@ -151,12 +157,14 @@ cdmpp_status cd_member_check_net(const cd_member *m, size_t w_device, cdmpp_err 
 /* Header key "model" into m (empty but for its header). */
 cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
 cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
-/* Weights before those of key "tuner" or "here", and these; all and none where there is no such key. */
+/* Weights before those of key "tuner" or "here", and these; all and none where there is no such
+ * key. */
 cdmpp_status cd_model_split(const cd_json *root, const char *key, cd_str *weights, cd_str *behind,
                             cdmpp_err *err);
 /* Kinds and members of a part, from the object `v` and its weights; what is left of these. */
 cdmpp_status cd_model_read_members(cd_model *m, const cd_json *v, cd_str *weights, cdmpp_err *err);
-/* Key "order": written with its weights behind `blob`, nothing where there is none; read, if the header has one; m is read. */
+/* Key "order": written with its weights behind `blob`, nothing where there is none; read, if the
+ * header has one; m is read. */
 cdmpp_status cd_model_put_order(const cd_model *m, cd_buf *json, cd_buf *blob, cdmpp_err *err);
 cdmpp_status cd_model_read_order(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err);
 /* The inside of "kinds" and "members". */
@@ -210,13 +218,15 @@ struct cd_online_adapt {
 /* Errors: ENOMEM; the task then keeps its last fit. */
 cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err);
 void cd_online_adapt_fit_shift(cd_online_adapt_device *d);
-/* Correction in units of ln s beside what the device's tasks share, and share of the variance that is left, of a program. */
+/* Correction in units of ln s beside what the device's tasks share, and share of the variance that
+ * is left, of a program. */
 void cd_online_adapt_posterior(const cd_online_adapt_task *t, const cd_online_adapt_item *program,
                                double *mean, double *left);
 #define CD_ONLINE_ADAPT_OWN 0.4 /* share of a program's variance that no other program shares */
 /* cov(z, z') of two programs of a task, without that. */
 double cd_online_adapt_covariance(const cd_online_adapt_item *a, const cd_online_adapt_item *b);
-/* The part of the kernel that falls with the distance of two programs; `far`: times the usual length. */
+/* The part of the kernel that falls with the distance of two programs; `far`: times the usual
+ * length. */
 double cd_online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt_item *b,
                             double far);
 
@@ -224,7 +234,8 @@ double cd_online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt
 /* Of an unknown device; its tasks are fitted. Errors: ENOMEM, ERANGE; the last fit stands. */
 cdmpp_status cd_online_adapt_wide_fit(cd_online_adapt_device *d, cdmpp_err *err);
 void cd_online_adapt_wide_free(cd_online_adapt_wide *w);
-/* What a program's error has in common with those of all tasks, ln s, and the variance that is left of it. */
+/* What a program's error has in common with those of all tasks, ln s, and the variance that is left
+ * of it. */
 void cd_online_adapt_wide_posterior(const cd_online_adapt_wide *w,
                                     const cd_online_adapt_item *program, double *mean,
                                     double *variance);

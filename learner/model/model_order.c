@@ -1,9 +1,11 @@
-/* Members for the order of a task's programs, beside those for the seconds in one model: what they say becomes order_s, and their part of the file. */
+/* Members for the order of a task's programs, beside those for the seconds in one model: what they
+ * say becomes order_s, and their part of the file. */
 #include <math.h>
 
 #include "learner/model/model_internal.h"
 
-/* Far beyond any time, so that exp() of either is a number: an order of losses of ranks may lie anywhere. */
+/* Far beyond any time, so that exp() of either is a number: an order of losses of ranks may lie
+ * anywhere. */
 static const double far = 80;
 
 void cd_model_mix_order(const cd_model *m, const double *kind_log_s, size_t n,

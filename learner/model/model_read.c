@@ -11,7 +11,8 @@
 
 enum { MAX_DEVICE = 4096, MAX_VECTOR = 1024, MAX_MEMBER = CD_N_MEMBER_KIND * CD_MEMBER_MAX_FOLD };
 
-/* A model of other columns would read numbers of another meaning, so it is refused with both digests. */
+/* A model of other columns would read numbers of another meaning, so it is refused with both
+ * digests. */
 static cdmpp_status check_digest(cd_model *m, const cd_json *model, cdmpp_err *err) {
     const cd_json *v;
     int64_t version;
@@ -40,9 +41,20 @@ static cdmpp_status check_digest(cd_model *m, const cd_json *model, cdmpp_err *e
     if (!cd_str_is(have, want))
         return CD_FAIL(
             err, EMODEL,
-            "feature columns: this program makes %.16s..., the model was trained on %.*s...", want,
-            cd_str_shown(have, 16), have.p);
+            "feature columns: this program makes %.16s..., the model was trained on %.*s...: make "
+            "the data set and the model again (cdmpp-extract, cdmpp-train; one of cdmpp-tune "
+            "calibrate: calibrate again)",
+            want, cd_str_shown(have, 16), have.p);
     return CDMPP_OK;
+}
+
+cdmpp_status cd_model_features_check(const cd_json *model, cdmpp_err *err) {
+    cd_model *m = cd_mem_zalloc(1, sizeof *m);
+    if (!m) return CD_FAIL(err, ENOMEM, "a model");
+    cdmpp_status st = check_digest(m, model, err);
+    if (!st) st = cd_err_key(err, cd_model_facts_check(m, model, err), "facts");
+    cd_mem_free(m);
+    return st;
 }
 
 static cdmpp_status read_vector(const cd_json *d, size_t width, float *out, cdmpp_err *err) {
@@ -250,8 +262,8 @@ static cdmpp_status read_estimators(cd_model *m, const cd_json *model, cd_str we
 }
 
 cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
-    const cd_json *kinds =
-        cd_json_get(model, "trained_on");              /* absent in models of earlier versions */
+    /* absent in models of earlier versions */
+    const cd_json *kinds = cd_json_get(model, "trained_on");
     const cd_json *law = cd_json_get(model, "unseen"); /* and in those of one device */
     cd_trained_on *t = NULL;
     CD_TRY(read_common(m, model, true, err));

@@ -1,5 +1,6 @@
-/* Measured programs of a user's device correct the predictions for other programs of the same task and device: a Gaussian
- * process over few numbers of a program (online_adapt_fit.c). Here are the items and the correction. */
+/* Measured programs of a user's device correct the predictions for other programs of the same task
+ * and device: a Gaussian process over few numbers of a program (online_adapt_fit.c). Here are the
+ * items and the correction. */
 
 #include <assert.h>
 #include <math.h>
@@ -13,10 +14,11 @@ static const double usual_sigma = 0.5;
 
 void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRAIT]) {
     enum { TOP_ROWS = 3, WIDTH = 640, UNROLL_LEN = 28, VEC_LEN = 17, PAR_LEN = 39, OUTER = 161 };
-    /* of the totals in learner/inputs/tree_input.c: bytes, unique bytes, lines, unique lines; bytes per unique byte, lines
-     * per unique line; most operations per block, parallel and vector lane of a row */
-    static const int total[] = {1, 2, 3, 4, 9, 10, 11, 13, 14},
-                     top[] = {PAR_LEN, VEC_LEN, UNROLL_LEN, OUTER};
+    /* of the totals in learner/inputs/tree_input.c: bytes, unique bytes, lines, unique lines; bytes
+     * per unique byte, lines per unique line; most operations per block, parallel and vector lane
+     * of a row */
+    static const int total[] = {1, 2, 3, 4, 9, 10, 11, 13, 14};
+    static const int top[] = {PAR_LEN, VEC_LEN, UNROLL_LEN, OUTER};
     float x[WIDTH];
     assert(cd_tree_input_width(CD_TREE_INPUT_PROGRAM) <= WIDTH);
     cd_tree_input_fill(CD_TREE_INPUT_PROGRAM, row, n_row, 0, x);
@@ -24,7 +26,8 @@ void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRA
     for (int k = 0; k < 4; k++) trait[9 + k] = x[top[k]]; /* of the row with the most operations */
 }
 
-/* On an unknown device all programs are unlike what was trained on, to the same degree: how sure the model is of which is in like_std. */
+/* On an unknown device all programs are unlike what was trained on, to the same degree: how sure
+ * the model is of which is in like_std. */
 cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, bool unknown,
                                              const float trait[CD_N_TRAIT], double measured_s) {
     const double sigma = unknown ? p->like_std : cd_model_expected_error(p);
@@ -132,7 +135,8 @@ cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool un
     return CDMPP_OK;
 }
 
-/* Where it fails the tasks count as not fitted: their fit without what is shared would explain it twice. */
+/* Where it fails the tasks count as not fitted: their fit without what is shared would explain it
+ * twice. */
 static cdmpp_status fit_wide(cd_online_adapt_device *d, cdmpp_err *err) {
     const cdmpp_status st = cd_online_adapt_wide_fit(d, err);
     for (size_t k = 0; st && k < d->n_task; k++) d->task[k].changed = true;
@@ -177,11 +181,13 @@ bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const c
         left = left * (t && t->n_fit ? 1 : d->wide.scale) + wide / (item.sigma * item.sigma);
     const double width = sqrt(left) * (p->rel_std > 0 ? item.sigma / p->rel_std : 1),
                  median = item.median_log + shared + mean;
-    /* the answer lies below the median by a multiple of the variance, the ends by multiples of its root */
+    /* the answer lies below the median by a multiple of the variance, the ends by multiples of its
+     * root */
     const double point = median + (log(p->latency_s) - item.median_log) * left;
     const double low = median + (log(p->low_s) - item.median_log) * width,
                  high = median + (log(p->high_s) - item.median_log) * width;
-    /* what measurements say of the seconds they say of the order, and the more they say the less the members for it do */
+    /* what measurements say of the seconds they say of the order, and the more they say the less
+     * the members for it do */
     p->order_s = exp(median + (log(p->order_s) - item.median_log) * fmin(1, left));
     p->median_s = exp(median);
     p->latency_s = exp(point);

@@ -1,5 +1,5 @@
-/* Measured programs as JSON, for an observer that outlives its process. The digest of the model is in it, because the items hold that
- * model's predictions. */
+/* Measured programs as JSON, for an observer that outlives its process. The digest of the model is
+ * in it, because the items hold that model's predictions. */
 #include <math.h>
 
 #include "learner/model/model_internal.h"

@@ -1,6 +1,8 @@
-/* The Gaussian process of a task, and the shift of a device. A task has at most CD_ONLINE_ADAPT_MAX items: its matrix is factorised directly.
+/* The Gaussian process of a task, and the shift of a device. A task has at most CD_ONLINE_ADAPT_MAX
+ * items: its matrix is factorised directly.
  *
- * Matrices are symmetric, and their lower half stands row by row. LAPACK counts by columns: to it that is an upper half. */
+ * Matrices are symmetric, and their lower half stands row by row. LAPACK counts by columns: to it
+ * that is an upper half. */
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
@@ -88,8 +90,8 @@ static double agreement(double mean, const cd_online_adapt_item *item, size_t n,
     return fmax(0.1, fmin((sum + PRIOR_N) / ((double)n + PRIOR_N), 4));
 }
 
-/* Iteratively reweighted: items that the process explains badly count less in the next round, as Huber's loss would have it. The
- * old fit stays valid until the new one is complete. */
+/* Iteratively reweighted: items that the process explains badly count less in the next round, as
+ * Huber's loss would have it. The old fit stays valid until the new one is complete. */
 cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
     const size_t n = t->n;
     cd_online_adapt_item *seen = cd_mem_zalloc(n, sizeof *seen);

@@ -1,10 +1,12 @@
-/* What the errors on a device that the model does not know have in common, whatever the task: a Gaussian process over few measured programs.
+/* What the errors on a device that the model does not know have in common, whatever the task: a
+ * Gaussian process over few measured programs.
  *
  *   e of a program = w + sigma * z,   z: that of its task (online_adapt_fit.c)
  *   cov(w, w') = level + broad exp(-d/2 / far^2)
  *
- * The first term is the level of the device, the second how it differs from those that were trained on: like programs are off alike. The level is
- * taken for that of a device like the known ones, where the measurements do not speak clearly for any level at all. */
+ * The first term is the level of the device, the second how it differs from those that were trained
+ * on: like programs are off alike. The level is taken for that of a device like the known ones,
+ * where the measurements do not speak clearly for any level at all. */
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
@@ -26,7 +28,8 @@ void cd_online_adapt_wide_free(cd_online_adapt_wide *w) {
     *w = (cd_online_adapt_wide){0};
 }
 
-/* Items of all tasks, the first of each, then the second of each ...: at most MOST, so that a search on many tasks stays fast. */
+/* Items of all tasks, the first of each, then the second of each ...: at most MOST, so that a
+ * search on many tasks stays fast. */
 static size_t gather(const cd_online_adapt_device *d, cd_online_adapt_item *item, size_t *task) {
     size_t n = 0;
     bool more = true;
@@ -42,7 +45,8 @@ static size_t gather(const cd_online_adapt_device *d, cd_online_adapt_item *item
     return n;
 }
 
-/* One round: factor and alpha of all covariance, where an item of little weight has more of its own. */
+/* One round: factor and alpha of all covariance, where an item of little weight has more of its
+ * own. */
 static cdmpp_status solve(double level, const cd_online_adapt_item *item, const size_t *task,
                           size_t n, const double *weight, double *m, double *alpha,
                           cdmpp_err *err) {
@@ -63,7 +67,8 @@ static cdmpp_status solve(double level, const cd_online_adapt_item *item, const 
     return CDMPP_OK;
 }
 
-/* The residual of item i is its own part times its alpha. One far beyond its sigma counts less in the next round, as Huber's loss has it. */
+/* The residual of item i is its own part times its alpha. One far beyond its sigma counts less in
+ * the next round, as Huber's loss has it. */
 static void reweigh(const cd_online_adapt_item *item, size_t n, const double *alpha,
                     double *weight) {
     for (size_t i = 0; i < n; i++) {
@@ -73,7 +78,8 @@ static void reweigh(const cd_online_adapt_item *item, size_t n, const double *al
     }
 }
 
-/* Mean square of the errors under the prior, drawn to 1 as if PRIOR_N more had agreed with it: how sure the model is of other devices says less here. */
+/* Mean square of the errors under the prior, drawn to 1 as if PRIOR_N more had agreed with it: how
+ * sure the model is of other devices says less here. */
 static double agreement(const cd_online_adapt_wide *w) {
     double sum = 0;
     for (size_t i = 0; i < w->n; i++)

@@ -95,8 +95,9 @@ bool cd_trained_on_saw(const cd_trained_on *t, uint32_t device) {
     return false;
 }
 
-/* In the order of the classes. A reduction that is new is new with its types too: that says nothing of them. A device that saw nothing is new itself: that all types are new to it
- * says nothing more. */
+/* In the order of the classes. A reduction that is new is new with its types too: that says nothing
+ * of them. A device that saw nothing is new itself: that all types are new to it says nothing
+ * more. */
 void cd_trained_on_check(const cd_trained_on *t, uint32_t device, bool stranger,
                          const cd_signature *s, cd_unlike *out) {
     const bool saw = cd_trained_on_saw(t, device);
@@ -305,8 +306,9 @@ static cdmpp_status read_law(const cd_json *v, cd_unlike_law *l, cdmpp_err *err)
     return cd_json_need_real(v, "shift", 0, 20, &l->shift, err);
 }
 
-/* Files of earlier versions have one interval, of operators that were left out, or a factor of ten where none could be. Of programs out of range they know what the
- * interval of a program says by itself. */
+/* Files of earlier versions have one interval, of operators that were left out, or a factor of ten
+ * where none could be. Of programs out of range they know what the interval of a program says by
+ * itself. */
 static cdmpp_status read_old_law(const cd_json *v, cd_unlike_law law[CD_N_UNLIKE], cdmpp_err *err) {
     enum { FEW = 3 };
     static const double ten = 2.302585;

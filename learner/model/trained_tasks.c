@@ -1,4 +1,5 @@
-/* Tasks that a model was trained on, by name: hashes in its header, which training writes (learner/train/selection_bias.h). */
+/* Tasks that a model was trained on, by name: hashes in its header, which training writes
+ * (learner/train/selection_bias.h). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* Transformer layers over the leaves of each program, forward. Tiles of whole programs go through all layers by themselves,
- * because attention does not cross programs and a tile stays in the cache. */
+/* Transformer layers over the leaves of each program, forward. Tiles of whole programs go through
+ * all layers by themselves, because attention does not cross programs and a tile stays in the
+ * cache. */
 #include "learner/nn/nn.h"
 
 #include <math.h>
@@ -16,8 +17,8 @@ static size_t add(cd_params *p, size_t layer, const char *name, size_t rows, siz
     return cd_params_add(p, full, rows, cols, init, (float)bound);
 }
 
-/* PyTorch's rules: Xavier for the joint projection, its biases 0, else 1/sqrt(in). The order of the calls is the order of the
- * tensors in files, and their numbers decide the initial values. */
+/* PyTorch's rules: Xavier for the joint projection, its biases 0, else 1/sqrt(in). The order of the
+ * calls is the order of the tensors in files, and their numbers decide the initial values. */
 static void add_layer(cd_encoder *e, cd_params *p, size_t k) {
     cd_encoder_layer *l = &e->layer[k];
     const size_t d = e->d, ff = e->ff;
@@ -79,7 +80,8 @@ static void add_position(const cd_encoder *e, int32_t pos, float *x) {
 }
 
 /* ---- memory ---- */
-/* With pre-norm the normalised rows are arrays of their own; with post-norm the layer's input is normalised already. */
+/* With pre-norm the normalised rows are arrays of their own; with post-norm the layer's input is
+ * normalised already. */
 static void plan_layer(const cd_encoder *e, cd_slab *s, size_t n, bool train, cd_encoder_keep *k) {
     k->x = cd_slab_floats(s, n * e->d);
     k->qkv = cd_slab_floats(s, n * 3 * e->d);
@@ -105,8 +107,8 @@ static void plan_gradients(const cd_encoder *e, cd_slab *s, size_t n, cd_encoder
     r->part = cd_slab_floats(s, cd_encoder_tiles(n) * (9 * e->d + e->ff));
 }
 
-/* Predicting keeps nothing for backward, so all layers share the memory of the first, and the output takes the place of the
- * input. */
+/* Predicting keeps nothing for backward, so all layers share the memory of the first, and the
+ * output takes the place of the input. */
 void cd_encoder_plan(const cd_encoder *e, cd_slab *s, const cd_batch_dims *dims, int n_worker,
                      bool train, cd_encoder_run *r) {
     const size_t n = dims->n_tok;
@@ -231,7 +233,8 @@ static void feed_forward(const pass *a, const cd_encoder_tile *t, size_t k, floa
     cd_ops_residual(y + at, t->n, e->d, value(a, l->b2), q->x1 + at, t->row, &dy);
 }
 
-/* The two orders of norm and residual that encoder.h draws. With pre-norm the last layer writes where the closing norm reads. */
+/* The two orders of norm and residual that encoder.h draws. With pre-norm the last layer writes
+ * where the closing norm reads. */
 static void layer_forward(const pass *a, const cd_encoder_tile *t, size_t k, float *scratch) {
     const cd_encoder_layer *l = &a->e->layer[k];
     const cd_encoder_keep *q = &a->r->keep[k];

@@ -38,7 +38,8 @@ static void drop_back(const pass *a, const cd_encoder_tile *t, int stream, float
     cd_ops_colsum(to + at, t->n, d, bias);
 }
 
-/* dn = df W2, through the activation, W1; added to dn when beta is 1. The hidden layer goes in blocks of columns, as in forward. */
+/* dn = df W2, through the activation, W1; added to dn when beta is 1. The hidden layer goes in
+ * blocks of columns, as in forward. */
 static void feed_forward_back(const pass *a, const cd_encoder_tile *t, const sums *s, float beta,
                               float *dn) {
     const cd_encoder *e = a->e;
@@ -88,8 +89,8 @@ static void norm_back(const pass *a, const cd_encoder_tile *t, float *dy, const 
     cd_ops_layernorm_back(dy + at, hat + at, t->n, a->e->d, value(a, g), rstd + t->row, dg, ds);
 }
 
-/* The order of encoder.h's formulas reversed. With pre-norm the gradient of a branch is added to that of the residual; with
- * post-norm it flows through one array. */
+/* The order of encoder.h's formulas reversed. With pre-norm the gradient of a branch is added to
+ * that of the residual; with post-norm it flows through one array. */
 static void tile_backward(void *ctx, size_t i, int worker) {
     const pass *a = ctx;
     const cd_encoder *e = a->e;

@@ -1,5 +1,6 @@
-/* The recursive network over loop nests, forward: the levels of a tile from the leaves to the roots. A level of 64 programs is a
- * few large products, where node by node would be thousands of small ones. */
+/* The recursive network over loop nests, forward: the levels of a tile from the leaves to the
+ * roots. A level of 64 programs is a few large products, where node by node would be thousands of
+ * small ones. */
 #include "learner/nn/nn_internal.h"
 
 #include <math.h>
@@ -54,7 +55,8 @@ static void plan_keep(cd_slab *s, size_t rows, size_t w, bool train, cd_lstm_kee
     k->late = train ? cd_slab_floats(s, rows * w) : NULL;
 }
 
-/* Sequences of a level never outnumber its nodes, so gradients of a step use the room of the nodes. */
+/* Sequences of a level never outnumber its nodes, so gradients of a step use the room of the
+ * nodes. */
 void cd_lstm_plan(const cd_lstm *l, cd_slab *s, const cd_batch_dims *dims, bool train,
                   cd_lstm_run *r) {
     const size_t w = l->w, rows = dims->n_tok + dims->n_node;
@@ -116,8 +118,8 @@ typedef struct {
     float *out;
 } pass;
 
-/* The t-th child of all nodes of the group that have one. Nodes with fewer children are behind in the order, so the rows are one
- * run; what ends here goes to the merge MLP's input. */
+/* The t-th child of all nodes of the group that have one. Nodes with fewer children are behind in
+ * the order, so the rows are one run; what ends here goes to the merge MLP's input. */
 static void step(const pass *a, const cd_lstm_group *g, size_t s) {
     const cd_lstm_keep *k = g->keep;
     const size_t w = a->l->w, n = g->steps->width[s], at = g->steps->at[s] * w,
@@ -164,7 +166,8 @@ static void level(const pass *a, size_t number) {
     }
 }
 
-/* The leaves of all nodes first, in one sequence each; then level by level, for a node needs its children. */
+/* The leaves of all nodes first, in one sequence each; then level by level, for a node needs its
+ * children. */
 static void tile_forward(void *ctx, size_t tile, int worker) {
     const pass *a = ctx;
     const cd_program_tree *t = &a->b->tree;

@@ -1,5 +1,5 @@
-/* Gradients of the recursion, from the roots down. Gradients of the gates take the place of their values (z), so the products
- * for the weights come at the end over all rows of the batch. */
+/* Gradients of the recursion, from the roots down. Gradients of the gates take the place of their
+ * values (z), so the products for the weights come at the end over all rows of the batch. */
 #include <string.h>
 
 #include "learner/nn/nn_internal.h"
@@ -71,7 +71,8 @@ static void level(const pass *a, size_t number, float *sums, const room *m) {
     for (size_t s = g.end; s-- > g.first;) step(a, &g, s, m);
 }
 
-/* The levels in the reverse order of forward, then the leaves: their vectors collect gradients from both LSTMs. */
+/* The levels in the reverse order of forward, then the leaves: their vectors collect gradients from
+ * both LSTMs. */
 static void tile_backward(void *ctx, size_t tile, int worker) {
     const pass *a = ctx;
     const cd_program_tree *t = &a->b->tree;

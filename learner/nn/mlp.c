@@ -1,5 +1,5 @@
-/* A stack of linear layers with norm, activation and dropout. Rows go in tiles over the pool; batch norm needs all rows, so its
- * second half goes in tiles of columns. */
+/* A stack of linear layers with norm, activation and dropout. Rows go in tiles over the pool; batch
+ * norm needs all rows, so its second half goes in tiles of columns. */
 #include "learner/nn/nn.h"
 
 #include <stdio.h>
@@ -73,8 +73,9 @@ static void activate(const pass *a, size_t row, size_t n, size_t col, size_t w, 
     else if (l->act) cd_ops_relu(y, n, w, l->out, b, row, col, &a->drop);
 }
 
-/* The linear part and, but for batch norm in training, all that follows for a tile of rows. A flattened batch may be narrower
- * than the layer's input: the missing columns are zeros, so their weights are skipped (ldb). */
+/* The linear part and, but for batch norm in training, all that follows for a tile of rows. A
+ * flattened batch may be narrower than the layer's input: the missing columns are zeros, so their
+ * weights are skipped (ldb). */
 static void rows_forward(void *ctx, size_t t, int worker) {
     const pass *a = ctx;
     cd_mlp_run *r = a->r;
@@ -266,9 +267,8 @@ cd_mlp_run cd_mlp_part(const cd_mlp *m, const cd_mlp_run *r, const float *x, siz
     q.in = m->layer[0].in;
     for (size_t k = 0; k < m->n; k++) {
         const size_t out = m->layer[k].out;
-        q.y[k] += row * (q.y[k] == r->d[k % 2]
-                             ? wide
-                             : out); /* scratch that layers share is as wide as the widest */
+        /* scratch that layers share is as wide as the widest */
+        q.y[k] += row * (q.y[k] == r->d[k % 2] ? wide : out);
         if (q.hat[k]) q.hat[k] += row * out;
         if (q.arg[k]) q.arg[k] += row * out;
         if (q.dz[k]) q.dz[k] += row * out;

@@ -1,4 +1,5 @@
-/* A network as one interface over its kinds: checks that a batch fits, sets the mode, calls the kind. */
+/* A network as one interface over its kinds: checks that a batch fits, sets the mode, calls the
+ * kind. */
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Descriptions of networks: defaults, two published ones, and the limits within which a description from a file is accepted. */
+/* Descriptions of networks: defaults, two published ones, and the limits within which a description
+ * from a file is accepted. */
 #include <math.h>
 
 #include "learner/nn/nn.h"

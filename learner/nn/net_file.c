@@ -1,4 +1,5 @@
-/* A network as bytes: safetensors with its description as metadata. One table of fields serves writing and reading. */
+/* A network as bytes: safetensors with its description as metadata. One table of fields serves
+ * writing and reading. */
 #include <stddef.h>
 #include <string.h>
 
@@ -114,13 +115,13 @@ static cdmpp_status get_word(const cd_json *v, const char *words, int *out, cdmp
 }
 
 static cdmpp_status get_field(const field *f, const cd_json *v, void *at, cdmpp_err *err) {
-    if (!v && f->offset == offsetof(cd_net_config,
-                                    tokens)) { /* older files, when leaves were the only tokens */
+    /* older files, when leaves were the only tokens */
+    if (!v && f->offset == offsetof(cd_net_config, tokens)) {
         *(int *)at = CD_TOKENS_LEAVES;
         return CDMPP_OK;
     }
-    if (!v && (only_tlp(f) || is_facts(f)))
-        return CDMPP_OK; /* 0, which the check refuses of a tlp, and false */
+    /* 0, which the check refuses of a tlp, and false */
+    if (!v && (only_tlp(f) || is_facts(f))) return CDMPP_OK;
     if (!v) return CD_FAIL(err, ESCHEMA, "missing");
     switch (f->type) {
     case INT: return cd_json_int(v, INT64_MIN, INT64_MAX, at, err);
@@ -152,8 +153,8 @@ static cdmpp_status load(cd_arena *a, const void *bytes, size_t n, cd_net **out,
     cd_net_config spec = {0};
     CD_TRY(cd_safetensors_open(a, bytes, n, &f, err));
     CD_TRY(get_spec(a, &f, &spec, err));
-    CD_TRY(cd_net_new_within(&spec, 0, f.n_data / sizeof(float), out,
-                             err)); /* no more than the file holds */
+    /* no more than the file holds */
+    CD_TRY(cd_net_new_within(&spec, 0, f.n_data / sizeof(float), out, err));
     const cd_batch_spec b = cd_net_batch_spec(&spec, NULL, 0);
     const size_t want = (*out)->params.n + CD_SCALERS_TENSORS;
     if (cd_safetensors_count(&f) != want)

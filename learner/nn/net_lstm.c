@@ -1,4 +1,5 @@
-/* The LSTM kind: the root's vector from the recursion of lstm.h, then the tail that all networks share. */
+/* The LSTM kind: the root's vector from the recursion of lstm.h, then the tail that all networks
+ * share. */
 #include <string.h>
 
 #include "learner/nn/nn_internal.h"
@@ -19,8 +20,8 @@ static void plan(const cd_net *net, cd_net_state *st) {
     st->din = st->train ? cd_slab_floats(&st->slab, n * net->lstm.w) : NULL;
 }
 
-/* Adds ln of the iterations of all leaves, so that the network learns the time of one iteration. It is a constant of the batch:
- * backward needs nothing. */
+/* Adds ln of the iterations of all leaves, so that the network learns the time of one iteration. It
+ * is a constant of the batch: backward needs nothing. */
 static void add_trips(const cd_net *net, const cd_batch *b, float *out) {
     for (size_t p = 0; p < b->n; p++) {
         float sum;

@@ -66,7 +66,8 @@ static void add_side(const cd_net_tail_run *r, const float *side, size_t n, size
         cd_ops_bias(r->z + r->ptr[p] * w, r->ptr[p + 1] - r->ptr[p], w, side + p * w);
 }
 
-/* A side branch has one row a program. Where rows are leaves (head sum), each leaf of a program gets the same. */
+/* A side branch has one row a program. Where rows are leaves (head sum), each leaf of a program
+ * gets the same. */
 void cd_net_tail_forward(const cd_net_tail *t, const cd_params *p, cd_net_tail_run *r,
                          const cd_batch *b, cd_threads *pool, const float *x, size_t rows,
                          size_t in, const uint32_t *ptr, float *out) {
@@ -132,7 +133,8 @@ void cd_net_tail_begin_backward(cd_net_tail_run *r, size_t n, const float *d_lat
     else memset(r->dh, 0, n * sizeof *r->dh);
 }
 
-/* The branches were added, so each receives the same gradient dz; those with one row a program its sum over the rows. */
+/* The branches were added, so each receives the same gradient dz; those with one row a program its
+ * sum over the rows. */
 void cd_net_tail_backward(const cd_net_tail *t, cd_params *p, cd_net_tail_run *r, const cd_batch *b,
                           cd_threads *pool, const float *d_out, float *dx) {
     const size_t embed = cd_mlp_out(&t->head);

@@ -1,5 +1,6 @@
-/* The TLP kind (Zhai et al., ASPLOS 2023): steps of a schedule, each by itself up to `width`, one layer of attention between them,
- * residual blocks, and a score of each step; scores add up. As published, but for the width of the decoder's layers. */
+/* The TLP kind (Zhai et al., ASPLOS 2023): steps of a schedule, each by itself up to `width`, one
+ * layer of attention between them, residual blocks, and a score of each step; scores add up. As
+ * published, but for the width of the decoder's layers. */
 #include <stdio.h>
 #include <string.h>
 

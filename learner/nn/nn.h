@@ -1,7 +1,8 @@
 /* The door of learner/nn: other rooms include this header and no other of the room.
  *
- * Neural networks: a perceptron, a transformer, a tree LSTM, and TLP. They take a batch (learner/inputs) and give numbers for each program;
- * learner/fit trains them with the gradients that they compute, learner/model applies them, learner/export reads their parameters. */
+ * Neural networks: a perceptron, a transformer, a tree LSTM, and TLP. They take a batch
+ * (learner/inputs) and give numbers for each program; learner/fit trains them with the gradients
+ * that they compute, learner/model applies them, learner/export reads their parameters. */
 #ifndef CD_LEARNER_NN_DOOR_H
 #define CD_LEARNER_NN_DOOR_H
 #include "learner/inputs/inputs.h"
@@ -16,8 +17,9 @@
  *   tlp          tok -> MLP up to width -> attention -> residual blocks -> head ... out
  *                 for every step by itself; out is the sum, latent the mean
  *   all          dev  -> device MLP --------------------------------+
- *                prog -> program MLP (not mlp; if wanted) ----------+   prog: a summary of the rows, facts, or both
+ *                prog -> program MLP (not mlp; if wanted) ----------+
  *                embed -> decoder = latent -> linear = out (n, n_out)
+ *   prog: a summary of the rows, facts, or both
  *
  *   head flatten   one set of weights per slot, slots leaves; further leaves add to
  *                  the last slot (CDMPP's, but one model for all leaf counts)
@@ -44,8 +46,8 @@
 
 #define CD_NET_KINDS "mlp|transformer|lstm|tlp"
 typedef enum { CD_NET_MLP, CD_NET_TSF, CD_NET_LSTM, CD_NET_TLP } cd_net_kind;
-/* What the tokens are: leaves of the compact AST, every store by itself, with its place and its loops;
- * or TVM's feature rows, one a buffer, which need no AST. */
+/* What the tokens are: leaves of the compact AST, every store by itself, with its place and its
+ * loops; or TVM's feature rows, one a buffer, which need no AST. */
 #define CD_NET_TOKENS "leaves|rows"
 typedef enum { CD_TOKENS_LEAVES, CD_TOKENS_ROWS } cd_net_tokens;
 #define CD_NET_HEADS "pool|flatten|sum"
@@ -62,8 +64,8 @@ typedef enum { CD_POS_CDMPP, CD_POS_SINUSOID, CD_POS_NONE } cd_net_position;
 
 typedef struct cd_net_config {
     cd_net_kind kind;
-    cd_net_tokens
-        tokens; /* transformer; rows have no context, their place is their number. lstm: leaves */
+    /* transformer; rows have no context, their place is their number. lstm: leaves */
+    cd_net_tokens tokens;
     /* transformer: tokens are projected to `width` unless they have it already; lstm: above */
     int64_t layers, width, heads, ff;
     bool pre_norm; /* else post-norm, as published */
@@ -73,7 +75,8 @@ typedef struct cd_net_config {
     int64_t values;     /* tlp: numbers of a step; other kinds: not looked at */
     bool log_values;    /* tlp: their logarithms; false: as they are, as published */
     double temperature; /* sum: T, the standard deviation of the log labels */
-    bool trips; /* sum: a score is of one iteration: trips/T is added (to the first output) */
+    /* sum: a score is of one iteration: trips/T is added (to the first output) */
+    bool trips;
     /* head: [first: linear and norm only] -> depth x width -> embed */
     int64_t head_first, head_width, head_depth, embed; /* head_first 0: absent */
     int64_t decoder_width, decoder_depth;
@@ -88,9 +91,10 @@ typedef struct cd_net_config {
     cd_net_position position;
     bool context, derived; /* loop context, sums and ratios as further columns of the tokens */
     bool device, program;  /* branches; mlp reads the program vector in any case */
-    bool facts;            /* facts of the loop nest behind the program vector, or in its place */
-    int64_t n_out;         /* 1..3 */
-    int64_t w_dev;         /* width of a device vector; 0 with device: no branch */
+    /* facts of the loop nest behind the program vector, or in its place */
+    bool facts;
+    int64_t n_out; /* 1..3 */
+    int64_t w_dev; /* width of a device vector; 0 with device: no branch */
 } cd_net_config;
 
 /* Small: trains in minutes on two cores. w_dev and n_out = 1 stay for the caller. */
@@ -98,7 +102,8 @@ cd_net_config cd_net_config_small(cd_net_kind kind);
 /* Tiramisu's network in the widths that CDMPP compares with. (Merge layers are drawn
  * like all others, there they begin at zero.) */
 cd_net_config cd_net_config_tiramisu(void);
-/* TLP's network for CPUs: 25 steps of 11 values; 256, 8 heads, 2 blocks; its decoder of 256, 128, 64 is one of 256, 128, 128. */
+/* TLP's network for CPUs: 25 steps of 11 values; 256, 8 heads, 2 blocks; its decoder of 256, 128,
+ * 64 is one of 256, 128, 128. */
 cd_net_config cd_net_config_tlp(void);
 /* The published network (11 layers, 164, 4 heads, 2048; 716, 3 x 985, 69; 3 x 930). */
 cd_net_config cd_net_config_published(void);
@@ -114,7 +119,8 @@ typedef struct cd_net cd_net;
 /* Parameters drawn from the seed. Errors: those of the check, ENOMEM. */
 cdmpp_status cd_net_new(const cd_net_config *s, uint64_t seed, CD_GIVE cd_net **out,
                         cdmpp_err *err);
-/* The same of at most so many numbers, looked at before there is room for them: a description out of a file may ask for gigabytes. Errors: also EMODEL. */
+/* The same of at most so many numbers, looked at before there is room for them: a description out
+ * of a file may ask for gigabytes. Errors: also EMODEL. */
 cdmpp_status cd_net_new_within(const cd_net_config *s, uint64_t seed, size_t most,
                                CD_GIVE cd_net **out, cdmpp_err *err);
 void cd_net_free(CD_TAKE cd_net *net); /* NULL is fine */
@@ -284,8 +290,8 @@ void cd_mlp_backward(const cd_mlp *m, cd_params *p, cd_mlp_run *r, cd_threads *p
 
 /* ---- in parts: rows of one run, by several threads and one after another ----
  * Forward with a part and no pool; backward of the parts; then the weights. Not for batch norm. */
-void cd_mlp_plan_parts(const cd_mlp *m, cd_slab *s, size_t n,
-                       cd_mlp_run *r); /* dz, besides cd_mlp_plan */
+/* dz, besides cd_mlp_plan */
+void cd_mlp_plan_parts(const cd_mlp *m, cd_slab *s, size_t n, cd_mlp_run *r);
 /* Rows row .. row+n of the run, with the input x (n, in) of their own. */
 cd_mlp_run cd_mlp_part(const cd_mlp *m, const cd_mlp_run *r, const float *x, size_t row, size_t n);
 /* Floats of `sums` below: bias, gain and shift of every layer. */
@@ -297,15 +303,18 @@ void cd_mlp_part_backward(const cd_mlp *m, const cd_params *p, cd_mlp_run *part,
 void cd_mlp_part_weights(const cd_mlp *m, cd_params *p, const cd_mlp_run *r, cd_threads *pool,
                          const float *x, size_t n, const float *sums, size_t n_part);
 
-/* net_layout -- which parameters a network is made of, for who writes it in another form (learner/export).
+/* net_layout -- which parameters a network is made of, for who writes it in another form
+ * (learner/export).
  *
  *   tokens -> encoder -> head -\
  *                     device --+--> decoder -> out      each box a stack of linear layers (mlp.h)
  *                    program --/
  *
- * The numbers w, b, ... in encoder.h and mlp.h are places in `params`; cd_params_value() has their values. */
+ * The numbers w, b, ... in encoder.h and mlp.h are places in `params`; cd_params_value() has their
+ * values. */
 
-/* What follows the encoder: rows (programs, or leaves where the head is a sum) -> out. Stacks of 0 layers are absent. */
+/* What follows the encoder: rows (programs, or leaves where the head is a sum) -> out. Stacks of 0
+ * layers are absent. */
 typedef struct cd_net_tail {
     cd_mlp head, dev, prog, decoder;
     size_t out_w, out_b;

@@ -95,7 +95,8 @@ typedef struct cd_net_tail_run {
     const uint32_t *ptr; /* rows of a program; NULL: rows are programs */
 } cd_net_tail_run;
 
-/* Registers the parameters. in: columns of x; w_dev, w_prog: widths of the side branches, 0: none. */
+/* Registers the parameters. in: columns of x; w_dev, w_prog: widths of the side branches, 0:
+ * none. */
 void cd_net_tail_build(cd_net_tail *t, cd_params *p, const cd_net_config *s, size_t in,
                        size_t w_dev, size_t w_prog);
 /* Memory for `rows` rows and n programs: plans or carves. */
@@ -120,8 +121,9 @@ typedef struct cd_tlp {
 } cd_tlp;
 typedef struct cd_tlp_run {
     cd_mlp_run up, qkv, mix, block[CD_TLP_MAX];
-    float *x[CD_TLP_MAX + 1]; /* (rows, d) what goes into each block, and comes out of the last */
-    float *att;               /* (rows, d) */
+    /* (rows, d) what goes into each block, and comes out of the last */
+    float *x[CD_TLP_MAX + 1];
+    float *att;                  /* (rows, d) */
     float *dx, *dy, *tmp, *dqkv; /* gradients; dqkv (rows, 3d) */
     float *scratch;              /* (workers, n_scratch) */
     size_t n_scratch;

@@ -1,5 +1,5 @@
-/* Tables of measured library operators (cuBLAS, cuDNN and the like) in memory: filtered, joined with the devices, without
- * repetitions. */
+/* Tables of measured library operators (cuBLAS, cuDNN and the like) in memory: filtered, joined
+ * with the devices, without repetitions. */
 #include "learner/operators/operators.h"
 
 #include <string.h>
@@ -25,7 +25,8 @@ void cd_library_op_data_free(cd_library_op_data *d) {
 }
 
 /* ---- what is wanted ---- */
-/* The operators that the word of an entry means: kinds by their bits. A word that means none would leave out nothing, without a word. */
+/* The operators that the word of an entry means: kinds by their bits. A word that means none would
+ * leave out nothing, without a word. */
 static cdmpp_status kinds_of(const char *word, unsigned *out, cdmpp_err *err) {
     const char *name[CD_N_LIBRARY_OP_KIND + CD_N_LIBRARY_OP_CLASS], *near = NULL;
     size_t n = 0;

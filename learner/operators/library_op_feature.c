@@ -1,5 +1,6 @@
-/* Features of an operator on a device: ratios of work to what the device can do, and of sizes to the tiles that libraries use.
- * The model learns the time as a factor over a roofline estimate (base). */
+/* Features of an operator on a device: ratios of work to what the device can do, and of sizes to
+ * the tiles that libraries use. The model learns the time as a factor over a roofline estimate
+ * (base). */
 #include "learner/operators/library_op_feature.h"
 
 #include <math.h>
@@ -102,8 +103,8 @@ static double limit_of(const cd_device *d) {
     return fmin(1, d->tdp_w * 1e3 / (REACHED * d->fp32_gflops * energy_pj));
 }
 
-/* Share of the fp32 peak that the schedulers can issue multiply-adds for: four to a core, one instruction a clock each since
- * Volta (12 nm), two before. AMD's issue other kinds beside. */
+/* Share of the fp32 peak that the schedulers can issue multiply-adds for: four to a core, one
+ * instruction a clock each since Volta (12 nm), two before. AMD's issue other kinds beside. */
 static double issue_of(const cd_device *d) {
     const bool one_each = d->warp == 32 && d->process_nm > 0 && d->process_nm <= 12;
     return one_each && d->lanes >= 128 && !(d->fp32_matrix_gflops > 0) ? ISSUED : 1;
@@ -135,8 +136,8 @@ static void product_base(const cd_library_op_record *r, const cd_device *d, cd_l
     b->memory_s = b->bytes / (d->bandwidth_gb_s * 1e9);
     const double g = issue - (issue - p) * b->compute_s / (b->compute_s + LIMIT_ACTS_S);
     b->base_s = hypot(b->compute_s / g, b->memory_s);
-    b->floor_s =
-        r->kind == CD_LIBRARY_OP_CONV ? 0 : b->compute_s; /* fast algorithms do fewer operations */
+    /* fast algorithms do fewer operations */
+    b->floor_s = r->kind == CD_LIBRARY_OP_CONV ? 0 : b->compute_s;
 }
 
 static void stream_base(const cd_library_op_record *r, const cd_device *d, cd_library_op_family f,
@@ -145,8 +146,8 @@ static void stream_base(const cd_library_op_record *r, const cd_device *d, cd_li
     const double tensors = cd_library_op_kind_inputs(r->kind) + 1;
     double passes = tensors;
     if (f == CD_LIBRARY_OP_FAMILY_LAYERNORM) passes = 3;
-    if (f == CD_LIBRARY_OP_FAMILY_SOFTMAX)
-        passes = r->n > LONG_ROW ? 4 : 2; /* maximum, sum, result: each reads the row again */
+    /* maximum, sum, result: each reads the row again */
+    if (f == CD_LIBRARY_OP_FAMILY_SOFTMAX) passes = r->n > LONG_ROW ? 4 : 2;
     b->flops = n;
     b->bytes = cd_library_op_bytes(r);
     b->compute_s = n / peak;
@@ -177,7 +178,8 @@ static void tile(const cd_library_op_record *r, const cd_device *d, double a, do
     x[1] = (float)(rounds / ceil(rounds));
 }
 
-/* Tile sizes are those of common GPU kernels: how many waves of blocks they need, and how well they fill the matrix. */
+/* Tile sizes are those of common GPU kernels: how many waves of blocks they need, and how well they
+ * fill the matrix. */
 static void product_ratios(const cd_library_op_record *r, const cd_device *d, float *x) {
     static const double size[6][2] = {{128, 128}, {128, 64}, {64, 64},
                                       {32, 32},   {128, 32}, {32, 128}};

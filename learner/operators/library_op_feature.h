@@ -82,7 +82,7 @@ cdmpp_status cd_library_op_feature(const cd_library_op_record *r, const cd_devic
                                    cdmpp_err *err);
 /* Bytes of its tensors, each once. */
 double cd_library_op_bytes(const cd_library_op_record *r);
-/* Seconds that the device needs at best: operations of a product over the peak of its type; of a convolution, for which fast algorithms do fewer, none.
- * 0: nobody knows. */
+/* Seconds that the device needs at best: operations of a product over the peak of its type; of a
+ * convolution, for which fast algorithms do fewer, none. 0: nobody knows. */
 double cd_library_op_least_s(const cd_library_op_record *r, const cd_device *d);
 #endif

@@ -1,4 +1,5 @@
-/* Intervals of operator models: entries of residuals, from one class of one device to all, and how often they hold. */
+/* Intervals of operator models: entries of residuals, from one class of one device to all, and how
+ * often they hold. */
 #include "learner/operators/library_op_interval_internal.h"
 
 #include <math.h>
@@ -85,7 +86,8 @@ static cdmpp_status put(cd_library_op_entries *f, const cd_library_op_spread *s,
     return CDMPP_OK;
 }
 
-/* The other classes count as some devices more. The mean square is around 0, so each device gives a degree of freedom. */
+/* The other classes count as some devices more. The mean square is around 0, so each device gives a
+ * degree of freedom. */
 static void pool(const cd_library_op_entries *f, cd_library_op_spread *s) {
     const double n = (double)s->n_device, prior = f->prior[s->held],
                  more = prior > 0 ? CD_LIBRARY_OP_PRIOR_DEVICES : 0;
@@ -123,8 +125,9 @@ static cd_library_op_held entry_of(cd_library_op_held h) {
     return h == CD_LIBRARY_OP_HELD_STACK ? CD_LIBRARY_OP_HELD_DEVICE : h;
 }
 
-/* From narrow to wide; a class alone in a wider entry is asked for before all classes. What a device has in common with itself is one draw, so only
- * rows of like sizes have entries of one device. */
+/* From narrow to wide; a class alone in a wider entry is asked for before all classes. What a
+ * device has in common with itself is one draw, so only rows of like sizes have entries of one
+ * device. */
 cdmpp_status cd_library_op_entries_fit(cd_library_op_entries *f, cdmpp_err *err) {
     static const uint32_t products =
                               1u << CD_LIBRARY_OP_CLASS_BMM | 1u << CD_LIBRARY_OP_CLASS_LINEAR,

@@ -1,4 +1,5 @@
-/* What the files that fit intervals share: residuals as weighted points, and what the rows of a device have in common. */
+/* What the files that fit intervals share: residuals as weighted points, and what the rows of a
+ * device have in common. */
 #ifndef CD_LIBRARY_OP_INTERVAL_INTERNAL_H
 #define CD_LIBRARY_OP_INTERVAL_INTERNAL_H
 #include "learner/operators/operators.h"
@@ -24,8 +25,8 @@ typedef struct cd_library_op_entries {
     size_t n;
     const cd_library_op_residual *without; /* NULL, or one whose part is left out */
     cd_library_op_point *p;                /* (n) scratch */
-    double prior
-        [CD_LIBRARY_OP_N_ENTRY]; /* median over classes of between^2; 0: one class tells nothing of another */
+    /* median over classes of between^2; 0: one class tells nothing of another */
+    double prior[CD_LIBRARY_OP_N_ENTRY];
     double other[2], other_freedom;
     cd_library_op_spread *out; /* (n_out), owned */
     size_t n_out, room;
@@ -33,14 +34,16 @@ typedef struct cd_library_op_entries {
 
 /* All entries into f->out. Errors: ENOMEM. */
 cdmpp_status cd_library_op_entries_fit(cd_library_op_entries *f, cdmpp_err *err);
-/* Scales of the wanted residuals, before other classes count; the points are f->p, less what the rows of a device have in common. far: as in the entry; below 0:
- * the mean of these residuals. Returns how many; 0: too few. */
+/* Scales of the wanted residuals, before other classes count; the points are f->p, less what the
+ * rows of a device have in common. far: as in the entry; below 0: the mean of these residuals.
+ * Returns how many; 0: too few. */
 size_t cd_library_op_entries_raw(cd_library_op_entries *f, const cd_library_op_want *w, double far,
                                  cd_library_op_spread *s);
 /* Fill f->prior, f->other. */
 void cd_library_op_entries_pool(cd_library_op_entries *f);
 
-/* Knots of points that come in any order; with `common` the means of devices leave p[].r and go to s->between. */
+/* Knots of points that come in any order; with `common` the means of devices leave p[].r and go to
+ * s->between. */
 void cd_library_op_knots_fit(cd_library_op_point *p, size_t n, bool common,
                              cd_library_op_spread *s);
 /* What is farther away is never better known. */

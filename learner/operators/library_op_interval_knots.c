@@ -1,4 +1,5 @@
-/* Points to knots: scales around a place, what the rows of a device have in common there, and the width of an interval. */
+/* Points to knots: scales around a place, what the rows of a device have in common there, and the
+ * width of an interval. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -31,8 +32,9 @@ double cd_library_op_grow(double distance, double far) {
     return far > 0 && distance >= 0 ? (1 + distance / far) / 2 : 1;
 }
 
-/* Rows of one device and class, sorted together: their mean, and the variance of what is left, which takes the mean's place in p[].r. Of one row
- * alone nobody knows what is its device's: it stays. */
+/* Rows of one device and class, sorted together: their mean, and the variance of what is left,
+ * which takes the mean's place in p[].r. Of one row alone nobody knows what is its device's: it
+ * stays. */
 static void take_mean(cd_library_op_point *p, size_t n, double *mean, double *variance) {
     *mean = *variance = 0;
     for (size_t i = 0; i < n; i++) *mean += p[i].r / (double)n;
@@ -42,7 +44,8 @@ static void take_mean(cd_library_op_point *p, size_t n, double *mean, double *va
     for (size_t i = 0; i < n; i++) p[i].r = (p[i].r - *mean) * sqrt((double)n / (double)(n - 1));
 }
 
-/* Means and rests of a slice as mean squares. The mean of few rows has a part of their own noise: that does not count for the device. */
+/* Means and rests of a slice as mean squares. The mean of few rows has a part of their own noise:
+ * that does not count for the device. */
 static void split(cd_library_op_point *p, size_t n, double far, double *between, double *rest) {
     double weight = 0;
     *between = *rest = 0;
@@ -93,7 +96,8 @@ void cd_library_op_knots_rise(cd_library_op_spread *s) {
     }
 }
 
-/* From the first knot to the last: a line through the middle knots would depend on which of them are there. */
+/* From the first knot to the last: a line through the middle knots would depend on which of them
+ * are there. */
 static double slope_of(const cd_library_op_spread *s, const double *v) {
     const size_t last = s->n_knot - 1;
     return last ? (v[last] - v[0]) / (s->at[last] - s->at[0]) : 0;
@@ -128,7 +132,8 @@ void cd_library_op_knots_times(cd_library_op_point *p, size_t n, cd_library_op_s
 }
 
 /* ---- the width ---- */
-/* Between levels the quantile goes straight over that of the normal distribution, below the first from 0, above the last as before it. */
+/* Between levels the quantile goes straight over that of the normal distribution, below the first
+ * from 0, above the last as before it. */
 static double times_at(const cd_library_op_spread *s, double level) {
     const double z = cd_normal_quantile((1 + level) / 2);
     double z0 = 0, t0 = 0, times = 0;

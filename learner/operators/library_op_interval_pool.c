@@ -1,4 +1,5 @@
-/* What classes tell of one another: how far devices differ, and by how much more where no device of the stack was trained on. */
+/* What classes tell of one another: how far devices differ, and by how much more where no device of
+ * the stack was trained on. */
 #include <math.h>
 
 #include "learner/operators/library_op_interval_internal.h"
@@ -17,7 +18,8 @@ static double mean_square(const double *v, size_t n) {
     return fmax(sum, LEAST_SQUARE);
 }
 
-/* The median: a class that no tree extrapolates well, or whose devices agree by chance, says little of the others. */
+/* The median: a class that no tree extrapolates well, or whose devices agree by chance, says little
+ * of the others. */
 static void pool_classes(cd_library_op_entries *f, cd_library_op_held held,
                          base of[CD_N_LIBRARY_OP_CLASS]) {
     double between[CD_N_LIBRARY_OP_CLASS];

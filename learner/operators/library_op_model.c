@@ -1,4 +1,5 @@
-/* Predictions of library operators: for each family two sets of trees, one for devices that were trained on and one for others. */
+/* Predictions of library operators: for each family two sets of trees, one for devices that were
+ * trained on and one for others. */
 #include <math.h>
 #include <string.h>
 
@@ -108,8 +109,9 @@ static bool one_maker(const cd_library_op_model *m) {
     return true;
 }
 
-/* The widest of those that apply, so that what is less known never looks surer. A row is larger or of a new device: without an entry for
- * that nothing is known. Nor is it of a type or an operator that no row has, which no training held out, and of another maker's device where none was. */
+/* The widest of those that apply, so that what is less known never looks surer. A row is larger or
+ * of a new device: without an entry for that nothing is known. Nor is it of a type or an operator
+ * that no row has, which no training held out, and of another maker's device where none was. */
 static const cd_library_op_spread *spread_of(const cd_library_op_model *m,
                                              const cd_library_op_record *r, const cd_device *d,
                                              unsigned u, double latency_s,
@@ -208,9 +210,8 @@ static cdmpp_status run_part(const cd_library_op_model *m, size_t family, size_t
         const cdmpp_status st = cd_library_op_feature(&r[i], own ? &own->is : device[i], seen,
                                                       b->x + b->n * b->width, &b->base[i], err);
         if (st) return cd_err_index(err, st, i);
-        b->base[i].floor_s = fmax(
-            b->base[i].floor_s,
-            cd_library_op_least_s(&r[i], device[i])); /* a model may describe fewer peaks of it */
+        /* a model may describe fewer peaks of it */
+        b->base[i].floor_s = fmax(b->base[i].floor_s, cd_library_op_least_s(&r[i], device[i]));
         b->at[b->n++] = i;
         if (b->n == CHUNK) CD_TRY(flush(p, b, latency_s, err));
     }

@@ -1,5 +1,5 @@
-/* The model file of library operators: the same container as other models, with "kind":"operators" in the header and the
- * boosters as weights. */
+/* The model file of library operators: the same container as other models, with "kind":"operators"
+ * in the header and the boosters as weights. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -136,7 +136,8 @@ static cdmpp_status class_of(cd_str s, size_t *out, cdmpp_err *err) {
     return CD_FAIL(err, ESCHEMA, "unknown class '%.*s'", cd_str_shown(s, 40), s.p);
 }
 
-/* The classes name what the device was trained on; a class that is unknown is an error, for an answer would depend on it. */
+/* The classes name what the device was trained on; a class that is unknown is an error, for an
+ * answer would depend on it. */
 static cdmpp_status read_device(cd_library_op_model *m, const cd_json *v,
                                 cd_library_op_model_device *d, cdmpp_err *err) {
     cd_str name;

@@ -4,7 +4,8 @@
 
 #include "learner/operators/library_op_model_internal.h"
 
-/* Entries with shifts of devices have words of their own: programs before would read them as narrower ones. */
+/* Entries with shifts of devices have words of their own: programs before would read them as
+ * narrower ones. */
 #define HELD CD_LIBRARY_OP_HELD_NAMES "|large-shift|device-shift"
 enum { SHIFTS = 2 };
 
@@ -130,9 +131,9 @@ static cdmpp_status read_one(const cd_library_op_model *m, const cd_json *v,
     CD_TRY(cd_json_need_count(v, "devices", &s->n_device, err));
     CD_TRY(cd_json_need_reals(v, "at", 1, CD_LIBRARY_OP_KNOTS, -100, 100, CD_JSON_RISING, s->at,
                               &s->n_knot, err));
-    const cd_json_order order = s->held == CD_LIBRARY_OP_HELD_LARGE && m->sizes_known
-                                    ? CD_JSON_NOT_FALLING
-                                    : CD_JSON_ANY; /* it goes on beyond the last */
+    /* it goes on beyond the last */
+    const cd_json_order order =
+        s->held == CD_LIBRARY_OP_HELD_LARGE && m->sizes_known ? CD_JSON_NOT_FALLING : CD_JSON_ANY;
     CD_TRY(cd_json_need_reals(v, "scale", 1, CD_LIBRARY_OP_KNOTS, 1e-9, 100, order, s->scale, &n,
                               err));
     if (n != s->n_knot)
@@ -160,13 +161,14 @@ static cdmpp_status read_intervals(cd_library_op_model *m, const cd_json *list, 
         *s = (cd_library_op_spread){0};
         const cdmpp_status st = read_one(m, v, s, err);
         if (st) return cd_err_index(err, st, i);
-        if (s->held != CD_LIBRARY_OP_HELD_LARGE || m->sizes_known)
-            m->n_spread++; /* else its scale depends on the time */
+        /* else its scale depends on the time */
+        if (s->held != CD_LIBRARY_OP_HELD_LARGE || m->sizes_known) m->n_spread++;
     }
     return CDMPP_OK;
 }
 
-/* Older files do not say: their tables were float32, and a class that was trained may have had all of its operators. */
+/* Older files do not say: their tables were float32, and a class that was trained may have had all
+ * of its operators. */
 static void assume(cd_library_op_model *m) {
     m->dtype[CD_LIBRARY_OP_DTYPE_F32] = true;
     for (size_t k = 0; k < CD_N_LIBRARY_OP_KIND; k++)

@@ -10,7 +10,8 @@ static const double half[CD_N_LIBRARY_OP_CLASS][CD_N_WAVE_SCALE] = {
 #include "learner/operators/library_op_scale_spread.def"
 };
 
-/* Operations against bytes at the peaks of the device; NaN where its description lacks a number of the roofline. */
+/* Operations against bytes at the peaks of the device; NaN where its description lacks a number of
+ * the roofline. */
 static double balance_of(const cd_library_op_record *r, const cd_device *to) {
     float x[CD_LIBRARY_OP_N_FEATURE];
     cd_library_op_base base;
@@ -38,9 +39,8 @@ static cdmpp_status by_closed_form(const cd_library_op_record *r, const cd_devic
     CD_TRY(cd_wave_scale(&k, from, to, &s->closed, err));
     s->latency_s = s->closed.time_s;
     s->from_s = (double)NAN;
-    s->unlike = r->dtype == CD_LIBRARY_OP_DTYPE_F32
-                    ? 0
-                    : CD_LIBRARY_OP_UNLIKE_DTYPE; /* the errors were found on tables of float32 */
+    /* the errors were found on tables of float32 */
+    s->unlike = r->dtype == CD_LIBRARY_OP_DTYPE_F32 ? 0 : CD_LIBRARY_OP_UNLIKE_DTYPE;
     interval(r, s);
     at_least(r, to, s);
     return CDMPP_OK;

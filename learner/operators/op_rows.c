@@ -1,4 +1,5 @@
-/* Tables of measured operators in memory: files and folders read, joined with the devices, rows found by hash. */
+/* Tables of measured operators in memory: files and folders read, joined with the devices, rows
+ * found by hash. */
 #include "learner/operators/op_rows.h"
 
 #include <stdio.h>
@@ -55,8 +56,8 @@ uint64_t cd_op_rows_hash(const cd_op_rows *t, const cd_op_kind_of_table *k, cons
 void cd_op_rows_fetch(const cd_op_rows *t, const cd_op_kind_of_table *k, uint64_t hash) {
     if (!t->n_slot) return;
     const cd_op_slot *s = &t->slot[(size_t)hash & (t->n_slot - 1)];
-    if (!s->row || s->tag != (uint32_t)(hash >> 32))
-        return; /* another row: what is asked for is behind it, or nowhere */
+    /* another row: what is asked for is behind it, or nowhere */
+    if (!s->row || s->tag != (uint32_t)(hash >> 32)) return;
     const char *r = record(t, k, s->row - 1);
     __builtin_prefetch(&t->device[s->row - 1]);
     for (size_t i = 0; i < k->bytes; i += 64) __builtin_prefetch(r + i);
@@ -144,7 +145,8 @@ static void tell(const cd_op_loading *l, const cdmpp_err *why) {
 
 enum { SHOWN = 8 };
 
-/* The bad lines of a file: SHOWN are told one by one. Where a device or an operator is not known the next lines mostly have the same: they are counted at the first of them. */
+/* The bad lines of a file: SHOWN are told one by one. Where a device or an operator is not known
+ * the next lines mostly have the same: they are counted at the first of them. */
 typedef struct {
     cdmpp_err first;
     size_t alike;      /* lines like the first one, which is not told yet; 0: it is */
@@ -246,7 +248,8 @@ static cdmpp_status read_before(const cd_op_loading *l, const char *path, bool *
     return CDMPP_OK;
 }
 
-/* Other files, tables of other operators and damaged ones stand in the same folder: none of them ends the others. */
+/* Other files, tables of other operators and damaged ones stand in the same folder: none of them
+ * ends the others. */
 static cdmpp_status file(const cd_op_loading *l, const char *path, bool alone, cdmpp_err *err) {
     cd_op_reader *in = NULL;
     cdmpp_err why = {0}, odd;

@@ -1,9 +1,12 @@
-/* op_rows -- the rows of tables of operators in memory, of libraries and of language models: each operator of a device once, found by hash.
+/* op_rows -- the rows of tables of operators in memory, of libraries and of language models: each
+ * operator of a device once, found by hash.
  *
- *   files, folders -> rows -> device known? -> bad lines told -> put_row() of the kind of table -> kept
+ *   files, folders -> rows -> device known? -> bad lines told -> put_row() of the kind of table ->
+ *                                                                kept
  *
  * (1) rows keep the order of the files; `device` numbers the devices in order of their first row;
- * (2) a bad line is told with file and line, and left out; an error of reading ends the file. One thread while it grows. */
+ * (2) a bad line is told with file and line, and left out; an error of reading ends the file. One
+ *     thread while it grows. */
 #ifndef CD_OP_ROWS_H
 #define CD_OP_ROWS_H
 #include "features/device/device.h"
@@ -11,7 +14,8 @@
 
 typedef struct cd_op_slot {
     uint32_t row; /* row + 1; 0: free */
-    uint32_t tag; /* the upper half of its hash: most other rows are told without a look at them */
+    /* the upper half of its hash: most other rows are told without a look at them */
+    uint32_t tag;
 } cd_op_slot;
 
 /* A file, whatever it is called. */
@@ -42,8 +46,10 @@ typedef struct cd_op_rows {
         };                                                                                         \
     }
 
-/* Told of bad lines; err has file and line. Of a file 8 are told, and then how many further ones there are (line 0); lines of the same unknown device or operator, one after
- * the other, count as one. Told, too, of columns that are not read and whose names are near one that is: no line is left out for it. */
+/* Told of bad lines; err has file and line. Of a file 8 are told, and then how many further ones
+ * there are (line 0); lines of the same unknown device or operator, one after the other, count as
+ * one. Told, too, of columns that are not read and whose names are near one that is: no line is
+ * left out for it. */
 typedef void cd_op_bad_line(void *ctx, const cdmpp_err *err);
 
 /* A row of either kind of table, and what the kinds differ in. */
@@ -69,13 +75,15 @@ typedef struct cd_op_loading {
     cd_op_rows *rows;
     void *to; /* of put_row and put_bad */
     const cd_device_table *devices;
-    cd_op_bad_line *bad; /* not told of times that are not above 0: a table may have thousands */
+    /* not told of times that are not above 0: a table may have thousands */
+    cd_op_bad_line *bad;
     void *ctx;
 } cd_op_loading;
 
-/* Everything that `path` holds: a table, or a folder of *.tsv, *.csv, *.h5, also packed. A file of the folder that has not the columns of such a table, or cannot be read to its end, is a
- * bad line (rows before the damage stay). A file that was read before, by this name or another (a folder and a file in it, a link), is told and not read again: its rows would count as measured
- * twice.
+/* Everything that `path` holds: a table, or a folder of *.tsv, *.csv, *.h5, also packed. A file of
+ * the folder that has not the columns of such a table, or cannot be read to its end, is a bad line
+ * (rows before the damage stay). A file that was read before, by this name or another (a folder and
+ * a file in it, a link), is told and not read again: its rows would count as measured twice.
  * Errors: EIO, ESCHEMA (a folder without tables), those of opening a table, ENOMEM. */
 cdmpp_status cd_op_rows_load(const cd_op_loading *l, const char *path, cdmpp_err *err);
 /* Has the file such a name? For cd_file_list. */
@@ -92,7 +100,8 @@ long cd_op_rows_device(const cd_op_rows *t, const cd_device *d);
 /* The row that is the record on the device; CD_OP_ROWS_NONE: there is none. */
 long cd_op_rows_find(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r,
                      uint32_t device);
-/* The same in steps, for many records that are not waited for one by one: the hash, with which memory is asked for its slot; memory is asked for the row; the row. */
+/* The same in steps, for many records that are not waited for one by one: the hash, with which
+ * memory is asked for its slot; memory is asked for the row; the row. */
 uint64_t cd_op_rows_hash(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r,
                          uint32_t device);
 void cd_op_rows_fetch(const cd_op_rows *t, const cd_op_kind_of_table *k, uint64_t hash);

@@ -165,8 +165,8 @@ static void groups(item *v, size_t n, double *tmp, cd_metric *m) {
 
 static bool is_time(double s) { return s > 0 && isfinite(s); }
 
-/* Errors are over all items; ranks are means over groups (a task on a device), because latencies of different tasks need no
- * common order. */
+/* Errors are over all items; ranks are means over groups (a task on a device), because latencies of
+ * different tasks need no common order. */
 cdmpp_status cd_metric_compute_ranked(const double *y, const double *p, const double *order,
                                       const uint32_t *group, const double *weight, size_t n,
                                       cd_metric *out, cdmpp_err *err) {

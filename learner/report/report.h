@@ -32,8 +32,9 @@ typedef struct cd_metric {
     size_t n, n_group;
     double mape, median_ape; /* fractions: 0.1 is 10 % */
     double rmse_s, rmse_log; /* seconds; natural logarithm */
-    double
-        mae_log; /* mean |ln(p/y)|: twice too slow and twice too fast count the same, where MAPE makes light of too fast */
+    /* mean |ln(p/y)|: twice too slow and twice too fast count the same, where MAPE makes light of
+     *too fast */
+    double mae_log;
     double within_5, within_10, within_20; /* share with |e| <= 5, 10, 20 % */
     double spearman, pairwise, top1, top5; /* NaN where no group qualifies */
     size_t n_spearman, n_top1, n_top5;     /* groups behind each */
@@ -45,15 +46,16 @@ typedef struct cd_metric {
  * ENOMEM. */
 cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t *group,
                                const double *weight, size_t n, cd_metric *out, cdmpp_err *err);
-/* The same, but programs of a group are ranked by `order` (n) > 0, the medians: an answer of least MAPE lies below its median by
- * more where it is less sure, which is no order. */
+/* The same, but programs of a group are ranked by `order` (n) > 0, the medians: an answer of least
+ * MAPE lies below its median by more where it is less sure, which is no order. */
 cdmpp_status cd_metric_compute_ranked(const double *y, const double *p, const double *order,
                                       const uint32_t *group, const double *weight, size_t n,
                                       cd_metric *out, cdmpp_err *err);
 
 /* One JSON object; NaN becomes null. */
 void cd_metric_json(cd_buf *out, const cd_metric *m);
-/* Table lines "test (split=task, n=1234): ..." for people; n 0: "test (split=task): no row was scored". */
+/* Table lines "test (split=task, n=1234): ..." for people; n 0: "test (split=task): no row was
+ * scored". */
 void cd_metric_text(cd_buf *out, const char *part, const char *split, const cd_metric *m);
 
 /* report_data -- what a training came to: one page of HTML, the same as JSON and CSV.
@@ -81,12 +83,14 @@ typedef struct cd_report_part {
     size_t n;
     const double *measured_s, *predicted_s; /* (n) finite, > 0 */
     const double *low_s, *high_s;           /* (n) 90 % interval; NULL: none (both or neither) */
-    const double *rel_std;       /* (n) predicted standard deviation of log(latency); NULL: none */
-    const uint8_t *out_of_range; /* (n) 1: unlike what was trained on; NULL: not told */
-    const double *order_s;       /* (n) less comes first in its task; NULL: not told */
+    /* (n) predicted standard deviation of log(latency); NULL: none */
+    const double *rel_std;
+    const uint8_t *out_of_range;   /* (n) 1: unlike what was trained on; NULL: not told */
+    const double *order_s;         /* (n) less comes first in its task; NULL: not told */
     const uint32_t *task, *device; /* (n) into the names */
-    const uint32_t *source_file;   /* (n) into source_name: the log of the record; NULL: not told */
-    const uint64_t *source_line;   /* (n) its line; NULL like source_file */
+    /* (n) into source_name: the log of the record; NULL: not told */
+    const uint32_t *source_file;
+    const uint64_t *source_line; /* (n) its line; NULL like source_file */
     cd_metric metrics;
 } cd_report_part;
 
@@ -167,7 +171,8 @@ cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, con
 
 /* The report so far; borrows from k. Errors: ENOMEM (now or earlier). */
 cdmpp_status cd_train_artifacts_report(cd_train_artifacts *k, cd_report *out, cdmpp_err *err);
-/* Before anything is trained: the files beside the page are none, or those of an earlier report. "" is fine. Errors: EUSAGE. */
+/* Before anything is trained: the files beside the page are none, or those of an earlier report. ""
+ * is fine. Errors: EUSAGE. */
 cdmpp_status cd_train_artifacts_check(const char *path, cdmpp_err *err);
 /* `path` is the page; .json and .csv replace its ending (or follow it when that is
  * not .html). Each file is replaced in one step. `command`: as in cd_report.
@@ -199,6 +204,7 @@ cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_train_art
                                     size_t n, cd_uncertainty *out, cdmpp_err *err);
 /* One JSON object; NaN becomes null. */
 void cd_uncertainty_json(cd_buf *out, const cd_uncertainty *u);
-/* A line "    test, n=12, 90 % interval holds ..." for people; nothing when there are no intervals. */
+/* A line "  test, n=12, 90 % interval holds ..." for people; nothing when there are no intervals.
+ *           */
 void cd_uncertainty_text(cd_buf *out, const char *part, double level, const cd_uncertainty *u);
 #endif

@@ -11,13 +11,6 @@ double cd_report_fig_quantile_at(int i) {
     return at[i];
 }
 
-double cd_report_fig_quantile(const double *v, size_t n, double q) {
-    if (!n) return NAN;
-    const double at = q * (double)(n - 1);
-    const size_t i = (size_t)at;
-    return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[n - 1];
-}
-
 /* Quantiles of the ratio first, then of its distance from 1: one array serves both. */
 cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, size_t n,
                                   double *tmp) {
@@ -37,11 +30,11 @@ cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, si
     d.within_20 = n ? (double)in20 / (double)n : (double)NAN;
     cd_sort_doubles(tmp, n);
     for (int q = 0; q < CD_REPORT_FIG_N_Q; q++)
-        d.ratio[q] = cd_report_fig_quantile(tmp, n, cd_report_fig_quantile_at(q));
+        d.ratio[q] = cd_sort_quantile(tmp, n, cd_report_fig_quantile_at(q));
     for (size_t i = 0; i < n; i++) tmp[i] = fabs(tmp[i] - 1);
     cd_sort_doubles(tmp, n);
     for (int q = 0; q < CD_REPORT_FIG_N_Q; q++)
-        d.ape[q] = cd_report_fig_quantile(tmp, n, cd_report_fig_quantile_at(q));
+        d.ape[q] = cd_sort_quantile(tmp, n, cd_report_fig_quantile_at(q));
     return d;
 }
 
@@ -115,7 +108,8 @@ static size_t cell(const cd_report_figures *f, double s) {
     return at < 0 ? 0 : at >= CD_REPORT_FIG_GRID ? CD_REPORT_FIG_GRID - 1 : (size_t)at;
 }
 
-/* The grid counts programs by logarithm of measured and predicted latency, for the density plot of many programs. */
+/* The grid counts programs by logarithm of measured and predicted latency, for the density plot of
+ * many programs. */
 static cdmpp_status part_of(cd_report_figures *f, const cd_report *r, cd_split_part part,
                             cdmpp_err *err) {
     const cd_report_part *p = &r->part[part];

@@ -109,12 +109,13 @@ static cdmpp_status intervals(const cd_report_part *p, cd_arena *a, cd_report_fi
         width[i] = p->high_s[i] / p->low_s[i];
     }
     cd_sort_doubles(width, p->n);
-    to->interval_width = cd_report_fig_quantile(width, p->n, 0.5);
+    to->interval_width = cd_sort_quantile(width, p->n, 0.5);
     to->interval_cover = (double)in / (double)p->n;
     return CDMPP_OK;
 }
 
-/* What a model says of its own error must be a number, and an interval one that contains something. */
+/* What a model says of its own error must be a number, and an interval one that contains
+ * something. */
 static cdmpp_status check(const cd_report_part *p, cd_split_part part, cdmpp_err *err) {
     for (size_t i = 0; i < p->n; i++) {
         if (p->rel_std && !(p->rel_std[i] >= 0 && isfinite(p->rel_std[i])))
@@ -148,8 +149,9 @@ cdmpp_status cd_report_fig_calibrate(cd_report_figures *f, const cd_report *r, c
     const cd_report_part *p = &r->part[part];
     cd_report_fig_part *to = &f->part[part];
     to->interval_cover = to->interval_width = to->sigma_rank = NAN;
-    CD_TRY(cd_uncertainty_compute(p->measured_s, &(cd_train_artifacts_score){0}, 0, &to->tenth,
-                                  err)); /* all NaN */
+    /* all NaN */
+    CD_TRY(
+        cd_uncertainty_compute(p->measured_s, &(cd_train_artifacts_score){0}, 0, &to->tenth, err));
     to->has_interval = p->n && p->low_s && p->high_s;
     to->has_sigma = p->n && (p->rel_std || to->has_interval);
     if (!to->has_sigma) return CDMPP_OK;
@@ -201,8 +203,8 @@ cdmpp_status cd_report_fig_resample(cd_report_figures *f, const cd_report *r, cd
     if (!v) return CD_FAIL(err, ENOMEM, "resampling");
     for (uint64_t k = 0; k < DRAWS; k++) v[k] = draw(&to->task, k);
     cd_sort_doubles(v, DRAWS);
-    to->mape_low = cd_report_fig_quantile(v, DRAWS, 0.05);
-    to->mape_high = cd_report_fig_quantile(v, DRAWS, 0.95);
+    to->mape_low = cd_sort_quantile(v, DRAWS, 0.05);
+    to->mape_high = cd_sort_quantile(v, DRAWS, 0.95);
     cd_mem_free(v);
     return CDMPP_OK;
 }

@@ -1,5 +1,6 @@
-/* The page of a training report: headline figures first, then where the errors are, how sure the model is, and last what it was
- * trained on. One file without scripts or links, so that it can be sent and printed. */
+/* The page of a training report: headline figures first, then where the errors are, how sure the
+ * model is, and last what it was trained on. One file without scripts or links, so that it can be
+ * sent and printed. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -16,13 +16,14 @@
 
 /* report_figures -- the figures of a training report, computed once for all its forms.
  *
- *   part: n programs --+-- all      one cd_report_dist: MAPE, quantiles of |e| and of predicted/measured
- *                      +-- cdf      share of programs with |e| below x
- *                      +-- by task, network, decade, device   one cd_report_dist a group
- *                      +-- unsure   ten groups of equal size by predicted uncertainty
- *                      +-- range    inside and outside what was trained on
- *                      +-- cover    nominal and observed coverage of intervals
- *                      +-- grid     counts over log(measured) x log(predicted)
+ *   part: n programs -+- all      one cd_report_dist: MAPE, quantiles of |e| and of
+ *                                 predicted/measured
+ *                     +- cdf      share of programs with |e| below x
+ *                     +- by task, network, decade, device   one cd_report_dist a group
+ *                     +- unsure   ten groups of equal size by predicted uncertainty
+ *                     +- range    inside and outside what was trained on
+ *                     +- cover    nominal and observed coverage of intervals
+ *                     +- grid     counts over log(measured) x log(predicted)
  *
  *   (1) e = predicted/measured - 1; a quantile is a linear interpolation between
  *       the two neighbours in order (numpy's default);
@@ -51,7 +52,8 @@ typedef struct cd_report_dist {
 
 typedef struct cd_report_fig_group {
     const char *name; /* NULL: see key */
-    uint32_t key;     /* index of the task, network, device; number of the decade or decile */
+    /* index of the task, network, device; number of the decade or decile */
+    uint32_t key;
     cd_report_dist d;
     double sigma;    /* deciles: root mean square of sigma */
     double observed; /* deciles: root mean square of log(predicted/measured) */
@@ -73,8 +75,8 @@ typedef struct cd_report_fig_part {
     double cover[CD_REPORT_FIG_N_LEVEL]; /* observed, by sigma, at cd_report_fig_level(i) */
     double interval_cover;               /* of low_s .. high_s */
     double interval_width;               /* median of high/low */
-    cd_uncertainty
-        tenth; /* the least certain tenth and the rest; NaN without an interval or sigma of its own */
+    /* the least certain tenth and the rest; NaN without an interval or sigma of its own */
+    cd_uncertainty tenth;
     double sigma_rank; /* Spearman of sigma and |log(predicted/measured)| */
     uint32_t *grid;    /* (GRID, GRID) row = predicted; NULL: no program */
 } cd_report_fig_part;
@@ -83,7 +85,8 @@ typedef struct cd_report_figures {
     cd_arena arena;
     cd_report_fig_part part[CD_SPLIT_N_PART];
     double log_min, log_max; /* log10 of seconds: every latency lies between */
-    cd_split_part shown;     /* the part the page is about: test, or the last that has programs */
+    /* the part the page is about: test, or the last that has programs */
+    cd_split_part shown;
 } cd_report_figures;
 
 /* Free with cd_report_figures_free also after an error. Errors: those of cd_report_write_html. */
@@ -99,7 +102,6 @@ double cd_report_fig_z(double level);
 double cd_report_fig_decade_s(uint32_t k); /* its lower end, seconds; 0 for the first */
 
 /* ---- shared by trainfig*.c ---- */
-double cd_report_fig_quantile(const double *sorted, size_t n, double q);
 /* Of the programs idx[0..n-1] of the part (NULL: all); `tmp` n doubles. */
 cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, size_t n,
                                   double *tmp);

@@ -63,7 +63,8 @@ static void caption_scatter(const cd_report_page *pg, cd_split_part part, bool b
     cd_buf_puts(out, "</figcaption>");
 }
 
-/* Few programs are large dots, many are a density: thousands of SVG elements would be slow to draw. */
+/* Few programs are large dots, many are a density: thousands of SVG elements would be slow to
+ * draw. */
 static void scatter(const cd_report_page *pg, cd_split_part part, bool big) {
     const cd_report_part *t = &pg->r->part[part];
     const char *name = cd_split_part_name(part), cls[] = {'s', (char)('0' + part), '\0'};
@@ -160,9 +161,9 @@ void cd_report_plot_decades(const cd_report_page *pg) {
         cd_buf n = {0};
         cd_report_text_seconds(g->v[i].key ? cd_report_fig_decade_s(g->v[i].key) : 0, label,
                                sizeof label);
+        /* else no room on a phone */
         if (g->n <= 6 || i % 2 == 0)
-            cd_plot_text(&p, (double)i - 0.5, p.y.lo, 0, 19, "middle",
-                         label); /* else no room on a phone */
+            cd_plot_text(&p, (double)i - 0.5, p.y.lo, 0, 19, "middle", label);
         cd_report_text_count(&n, g->v[i].d.n);
         cd_plot_text(&p, (double)i, p.y.hi, 0, -8, "middle", n.p ? n.p : "");
         cd_buf_free(&n);

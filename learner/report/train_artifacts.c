@@ -119,8 +119,9 @@ cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, 
                                       : word_of(k, CD_TREE_LOSSES, c->train_loss);
     if (c->train_objective == CD_OBJECTIVE_RANK && c->train_rank_loss)
         r->loss_name = word_of(k, CD_RANK_LOSSES, c->train_rank_loss);
+    /* cd_objective_figure */
     if (c->train_objective == CD_OBJECTIVE_RANK && c->train_rank_loss == CD_RANK_LOSS_LAMBDARANK)
-        r->loss_name = "1 - NDCG"; /* cd_objective_figure */
+        r->loss_name = "1 - NDCG";
     copy_config(k, c, cd_spool_on_disk(d->spool));
     return kept(k, err);
 }
@@ -235,7 +236,8 @@ static size_t stem_of(const char *path) {
     return n > 5 && !strcmp(path + n - 5, ".html") && path[n - 6] != '/' ? n - 5 : n;
 }
 
-/* What is there and begins otherwise is not ours: measured records beside the page are more work than it. */
+/* What is there and begins otherwise is not ours: measured records beside the page are more work
+ * than it. */
 static cdmpp_status is_ours(const char *path, size_t stem, const char *end, const char *begins,
                             cdmpp_err *err) {
     char head[64] = "";

@@ -1,4 +1,5 @@
-/* How well a model knows its errors: coverage of its intervals, and how much more its least certain tenth errs. */
+/* How well a model knows its errors: coverage of its intervals, and how much more its least certain
+ * tenth errs. */
 #include "learner/report/report.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* Attention within each program. Programs are short (1 to 60 rows), so each is done at once, head by head, on copies whose rows
- * are padded with zeros to a multiple of 16 floats: products of 41 floats have no remainder that way, and one key row is one
- * straight run. */
+/* Attention within each program. Programs are short (1 to 60 rows), so each is done at once, head
+ * by head, on copies whose rows are padded with zeros to a multiple of 16 floats: products of 41
+ * floats have no remainder that way, and one key row is one straight run. */
 #include <math.h>
 
 #include "learner/tensor/ops_math.h"
@@ -22,7 +22,8 @@ size_t cd_ops_attention_scratch(size_t width, size_t heads, size_t max_rows) {
     return 4 * max_rows * pw + 3 * pw + 2 * padded(max_rows);
 }
 
-/* The scratch of one program, cut into its arrays. The order matters for head_back, which clears dk and dv as one run. */
+/* The scratch of one program, cut into its arrays. The order matters for head_back, which clears dk
+ * and dv as one run. */
 static work carve(size_t width, size_t heads, size_t n, const cd_dropout *d, float *s) {
     const size_t hw = width / heads, pw = padded(hw);
     work a = {
@@ -62,7 +63,8 @@ CD_INLINE void load_keys(const work *a, const float *qkv) {
     }
 }
 
-/* a->p = softmax over the keys of row i. The largest score is subtracted before exp, so nothing overflows. */
+/* a->p = softmax over the keys of row i. The largest score is subtracted before exp, so nothing
+ * overflows. */
 CD_INLINE void weights(const work *a, const float *qkv, size_t i) {
     float most = -INFINITY, sum = 0;
     load(a->q, qkv + i * 3 * a->w + a->head * a->hw, a);
@@ -108,8 +110,9 @@ void cd_ops_attention(const float *qkv, const uint32_t *ptr, size_t p0, size_t p
     }
 }
 
-/* One query row: adds to dk and dv, leaves dq. Backward of softmax: d score = p (dp - sum p dp). The weights are computed again,
- * because keeping them would cost n^2 floats a head. Adds to dk and dv, leaves dq. */
+/* One query row: adds to dk and dv, leaves dq. Backward of softmax: d score = p (dp - sum p dp).
+ * The weights are computed again, because keeping them would cost n^2 floats a head. Adds to dk and
+ * dv, leaves dq. */
 CD_INLINE void row_back(const work *a, const float *qkv, const float *dout, size_t i) {
     const uint32_t row = drop_row(a, i);
     float sum = 0;
@@ -129,7 +132,8 @@ CD_INLINE void row_back(const work *a, const float *qkv, const float *dout, size
     }
 }
 
-/* The gradients of keys and values collect contributions of all query rows; those of queries are complete after their row. */
+/* The gradients of keys and values collect contributions of all query rows; those of queries are
+ * complete after their row. */
 CD_SIMD static void head_back(const work *a, const float *qkv, const float *dout, float *dqkv) {
     const size_t w = a->w, at = a->head * a->hw;
     load_keys(a, qkv);

@@ -1,5 +1,5 @@
-/* Activations, dropout, bias and sums of columns. Loops with and without dropout are written apart, because a condition inside
- * would keep the compiler from vectorising them. */
+/* Activations, dropout, bias and sums of columns. Loops with and without dropout are written apart,
+ * because a condition inside would keep the compiler from vectorising them. */
 #include "learner/tensor/ops_math.h"
 
 cd_dropout cd_ops_drop(double p, uint64_t key, uint64_t layer) {
@@ -75,7 +75,8 @@ CD_SIMD void cd_ops_relu(float *x, size_t n, size_t w, size_t ld, const float *b
     }
 }
 
-/* y > 0 exactly where the input was positive and kept, so the draw of dropout need not be repeated. */
+/* y > 0 exactly where the input was positive and kept, so the draw of dropout need not be
+ * repeated. */
 CD_SIMD void cd_ops_relu_back(float *dy, const float *y, size_t n, size_t w, size_t ld,
                               const cd_dropout *d, float *db) {
     const float scale = d->scale;

@@ -1,5 +1,5 @@
-/* Matrix products: tiles over a thread pool, and BLAS with one thread in each of them. The cut depends on the shape alone, so
- * the bits do not depend on the number of threads. */
+/* Matrix products: tiles over a thread pool, and BLAS with one thread in each of them. The cut
+ * depends on the shape alone, so the bits do not depend on the number of threads. */
 #include <assert.h>
 #include <cblas.h>
 #include <pthread.h>
@@ -49,7 +49,8 @@ typedef struct {
     size_t n;
 } jobs;
 
-/* Tiles are numbered through all products of a call: this one finds its product, then its block of rows and columns. */
+/* Tiles are numbered through all products of a call: this one finds its product, then its block of
+ * rows and columns. */
 static void gemm_tile(void *ctx, size_t t, int worker) {
     const jobs *j = ctx;
     size_t k = 0;

@@ -1,4 +1,5 @@
-/* One step of an LSTM for many sequences at once: the matrix products are done elsewhere, here are the gates. */
+/* One step of an LSTM for many sequences at once: the matrix products are done elsewhere, here are
+ * the gates. */
 #include "learner/tensor/ops_math.h"
 
 /* One row of z holds the four gates of a sequence, w floats each. */

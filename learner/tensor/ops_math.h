@@ -36,7 +36,8 @@ CD_INLINE bool cd_drop_keep(uint32_t row, size_t col, uint32_t below) {
     return cd_hash32(row + (uint32_t)col * 0x9e3779b9u) >= below;
 }
 
-/* e^x: x = k ln 2 + r, a polynomial for e^r, k into the exponent. A number rounded by adding `magic` has k in its last bits. */
+/* e^x: x = k ln 2 + r, a polynomial for e^r, k into the exponent. A number rounded by adding
+ * `magic` has k in its last bits. */
 CD_INLINE float cd_expf(float x) {
     const float lo = x < -87.0f ? -87.0f : x, v = lo > 88.0f ? 88.0f : lo;
     const float magic = 12582912.0f, rounded = v * 1.44269504f + magic, k = rounded - magic;

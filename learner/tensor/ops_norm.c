@@ -1,5 +1,6 @@
-/* Layer norm for each row and batch norm for each column. Sums over a row run in 16 lanes (ops_math.h); sums over a column go
- * from the first row to the last. Both orders are fixed, so the bits are. */
+/* Layer norm for each row and batch norm for each column. Sums over a row run in 16 lanes
+ * (ops_math.h); sums over a column go from the first row to the last. Both orders are fixed, so the
+ * bits are. */
 #include <assert.h>
 #include <math.h>
 

@@ -1,10 +1,12 @@
-/* From the rows of a program to one row: mean, maximum and sum, slots, or the logarithm of a sum of exponentials. */
+/* From the rows of a program to one row: mean, maximum and sum, slots, or the logarithm of a sum of
+ * exponentials. */
 #include <math.h>
 #include <string.h>
 
 #include "learner/tensor/ops_math.h"
 
-/* The maximum is updated after its row number, for the number compares with the old maximum. The first of equal ones counts. */
+/* The maximum is updated after its row number, for the number compares with the old maximum. The
+ * first of equal ones counts. */
 CD_SIMD static void pool_one(const float *x, size_t n, size_t w, float *y, uint32_t *arg) {
     float *mean = y, *most = y + w, *sum = y + 2 * w;
     for (size_t c = 0; c < w; c++) sum[c] = most[c] = x[c];

@@ -1,5 +1,5 @@
-/* Parameters are registered first and laid out afterwards, so that all of a network lie in one block: an optimiser walks it
- * without knowing about tensors. */
+/* Parameters are registered first and laid out afterwards, so that all of a network lie in one
+ * block: an optimiser walks it without knowing about tensors. */
 #include "learner/tensor/tensor.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* The format of Hugging Face for weights: a JSON header, then the values. PyTorch and numpy read it without our help. */
+/* The format of Hugging Face for weights: a JSON header, then the values. PyTorch and numpy read it
+ * without our help. */
 #include "learner/tensor/tensor.h"
 
 #include <math.h>
@@ -61,7 +62,8 @@ static bool same_shape(const cd_json *t, size_t n_dim, const size_t *dim) {
     return true;
 }
 
-/* No training writes others, and a network that holds one answers with none, which nobody may notice where it only ranks. */
+/* No training writes others, and a network that holds one answers with none, which nobody may
+ * notice where it only ranks. */
 static cdmpp_status check_finite(const char *name, const float *value, size_t n, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(value[i]))

@@ -1,4 +1,5 @@
-/* One aligned block for all arrays of a batch or a network's working memory: taken twice, first to count and then to carve. */
+/* One aligned block for all arrays of a batch or a network's working memory: taken twice, first to
+ * count and then to carve. */
 #include "learner/tensor/tensor.h"
 
 #include <assert.h>
@@ -6,7 +7,8 @@
 
 enum { ALIGN = 64 };
 
-/* In the planning pass only `used` grows; an amount that no machine has is remembered, and cd_slab_alloc refuses it. */
+/* In the planning pass only `used` grows; an amount that no machine has is remembered, and
+ * cd_slab_alloc refuses it. */
 void *cd_slab_take(cd_slab *s, size_t n, size_t size) {
     const size_t at = s->used, room = SIZE_MAX / 2 - at;
     if (n > room / size) { /* more than any machine has: cd_slab_alloc refuses it */

@@ -1,7 +1,8 @@
 /* The door of learner/tensor: other rooms include this header and no other of the room.
  *
- * Arithmetic of networks: matrix products, activations, norms and attention with their gradients (ops.h), named parameters
- * (params.h), working memory (slab.h), the safetensors format. For learner/nn above all. Float32, row-major. */
+ * Arithmetic of networks: matrix products, activations, norms and attention with their gradients
+ * (ops.h), named parameters (params.h), working memory (slab.h), the safetensors format. For
+ * learner/nn above all. Float32, row-major. */
 #ifndef CD_LEARNER_TENSOR_DOOR_H
 #define CD_LEARNER_TENSOR_DOOR_H
 #include <stdbool.h>

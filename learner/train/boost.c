@@ -1,4 +1,5 @@
-/* One member of trees: rounds of XGBoost under our own losses, with early stopping on the held-out fold. */
+/* One member of trees: rounds of XGBoost under our own losses, with early stopping on the held-out
+ * fold. */
 #include "learner/train/train_internal.h"
 
 #include <math.h>
@@ -27,7 +28,8 @@ static double fit_bias(cd_boost_side *s, const cd_booster *b, double slope, doub
     return sq;
 }
 
-/* The analytic time that is nearest to the measured ones but for a factor. Trips divide it: with another slope the level is the same. */
+/* The analytic time that is nearest to the measured ones but for a factor. Trips divide it: with
+ * another slope the level is the same. */
 static void fit_prior(cd_boost_side *s, const cd_booster *b, cd_member *p) {
     double best = INFINITY, bias = 0;
     int prior = 0;
@@ -61,7 +63,8 @@ static void fit_offset(cd_boost_side *s, const cd_booster *b, cd_member *p) {
     lay_offsets(s, b, p->slope, p->bias);
 }
 
-/* train.fast: how often a program counts, by the fastest of its task on its device that the part has. */
+/* train.fast: how often a program counts, by the fastest of its task on its device that the part
+ * has. */
 static cdmpp_status weigh(cd_boost_side *s, const cd_booster *b, cdmpp_err *err) {
     const cd_boost_set *set = s->set;
     uint32_t n_group = 0;
@@ -203,7 +206,8 @@ static cdmpp_status grow(cd_booster *b, cdmpp_err *err) {
     return cd_distributed_trees_end(&b->together, st, err);
 }
 
-/* The offset (slope of ln trips) is fitted before the first tree, so trees learn what trips do not explain. */
+/* The offset (slope of ln trips) is fitted before the first tree, so trees learn what trips do not
+ * explain. */
 cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train,
                       const cd_boost_set *valid, const cd_config *c, const cd_boost_run *run,
                       cd_member *m, cdmpp_err *err) {

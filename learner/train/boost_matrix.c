@@ -1,15 +1,14 @@
-/* The matrix of one part of a member's programs: a rank has the rows of its own run of them, and bins that are cut at the rows of all. */
+/* The matrix of one part of a member's programs: a rank has the rows of its own run of them, and
+ * bins that are cut at the rows of all. */
 #include "learner/train/train_internal.h"
 
 #include <string.h>
 
-/* Of a view on disk: bytes of a page of the matrix, and rows that its bins are cut at: XGBoost needs 0.3 MB a column to cut 16,384 rows
- * into 256 bins, ten times as much for a million, and an error of a bin's border is then below 0.4 % of the rows. */
-enum {
-    PAGE = 16 << 20,
-    CUT_ROWS = 16384,
-    CUT_COLUMNS = 8
-}; /* CUT_COLUMNS: of all rows that are cut together */
+/* Of a view on disk: bytes of a page of the matrix, and rows that its bins are cut at: XGBoost
+ * needs 0.3 MB a column to cut 16,384 rows into 256 bins, ten times as much for a million, and an
+ * error of a bin's border is then below 0.4 % of the rows. */
+/* CUT_COLUMNS: of all rows that are cut together */
+enum { PAGE = 16 << 20, CUT_ROWS = 16384, CUT_COLUMNS = 8 };
 
 void cd_boost_side_free(cd_boost_side *s) {
     cd_xgb_data_free(s->data);
@@ -46,9 +45,8 @@ static void fill_rows(const cd_boost_side *s, size_t beg, size_t end, float *x) 
     const size_t width = width_of(s->b);
     for (size_t i = beg; i < end; i++) {
         const size_t p = s->set->program[i];
-        if ((i - beg) % 16 == 0)
-            cd_spool_rest(
-                s->b->v->spool); /* around a program of a draw the kernel maps up to some MB */
+        /* around a program of a draw the kernel maps up to some MB */
+        if ((i - beg) % 16 == 0) cd_spool_rest(s->b->v->spool);
         cd_member_fill(s->b->out, s->b->v, p, x + (s->start[i] - s->start[beg]) * width);
     }
 }
@@ -111,7 +109,8 @@ static void fill_columns(const cd_boost_side *s, size_t beg, size_t end, float *
     }
 }
 
-/* This rank's run of columns, cut at all rows. XGBoost needs MBs a column for that, so few at a time. */
+/* This rank's run of columns, cut at all rows. XGBoost needs MBs a column for that, so few at a
+ * time. */
 static cdmpp_status cut_own_columns(const cd_boost_side *s, size_t beg, size_t end, float *cuts,
                                     cdmpp_err *err) {
     const cd_booster *b = s->b;

@@ -7,8 +7,9 @@ static void program_vector(const cd_training_set *t, size_t p, float *x) {
                        (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), v->device[p], x);
 }
 
-/* Range of all programs that an estimator was trained on; those of the fit are not all of them with one
- * fold, or where a source of a transfer is always trained on. range: (3, width), the last a program's. */
+/* Range of all programs that an estimator was trained on; those of the fit are not all of them with
+ * one fold, or where a source of a transfer is always trained on. range: (3, width), the last a
+ * program's. */
 static const float *train_range(const cd_training_set *t, int without, size_t width, float *range) {
     bool first = true;
     for (size_t i = 0; i < t->d->n; i++) {
@@ -31,11 +32,12 @@ typedef struct {
     uint32_t *fold, *group;
 } arrays;
 
-static const uint64_t draw_stream =
-    0x63616c69; /* apart from the draws of the split, which have the same seed */
+/* apart from the draws of the split, which have the same seed */
+static const uint64_t draw_stream = 0x63616c69;
 
-/* A fit takes no more than CD_CALIBRATION_MAX_PROGRAM programs and draws them by their vectors (2 kB each). Of data on disk vectors of
- * all programs would not fit into memory, so programs are drawn by name before. */
+/* A fit takes no more than CD_CALIBRATION_MAX_PROGRAM programs and draws them by their vectors (2
+ * kB each). Of data on disk vectors of all programs would not fit into memory, so programs are
+ * drawn by name before. */
 static cdmpp_status choose(const cd_training_set *t, const uint32_t *program, size_t n,
                            size_t n_kind, const double *kind_log_s, arrays *a, cdmpp_err *err) {
     const bool all = !cd_spool_on_disk(t->view.spool) || n <= CD_CALIBRATION_MAX_PROGRAM;
@@ -95,9 +97,8 @@ cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *progra
     opt.objective = opt.point == CD_CALIBRATION_MAPE ? CD_TREE_LOSS_MAPE : CD_TREE_LOSS_HUBER;
     opt.seed = (uint64_t)t->c->split_seed;
     opt.plain = plain;
-    opt.pool = cd_spool_on_disk(t->view.spool)
-                   ? NULL
-                   : pool; /* each worker has a matrix of its own, 160 MB; the answer is the same */
+    /* each worker has a matrix of its own, 160 MB; the answer is the same */
+    opt.pool = cd_spool_on_disk(t->view.spool) ? NULL : pool;
     if (!st) {
         const cd_calibration_input in = {.n = a.n,
                                          .n_kind = m->n_kind,

@@ -1,4 +1,5 @@
-/* What to measure on a new device: programs or tasks of the training part, chosen by their inputs. */
+/* What to measure on a new device: programs or tasks of the training part, chosen by their
+ * inputs. */
 #include <stdlib.h>
 
 #include "learner/train/train_internal.h"

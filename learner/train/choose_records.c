@@ -1,4 +1,5 @@
-/* The records of chosen programs, from the logs that the data set was made from, and the choice in words and as JSON. */
+/* The records of chosen programs, from the logs that the data set was made from, and the choice in
+ * words and as JSON. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-/* Machines of the training left out one by one, and what their errors say of one that nobody trained on. */
+/* Machines of the training left out one by one, and what their errors say of one that nobody
+ * trained on. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,6 @@ enum {
     VALID_EVERY = 10,
     FEW = 20
 };
-static const double ninety = 0.9;
-
 typedef struct {
     float v[CD_N_DEVICE_COL];
 } sheet;
@@ -30,10 +29,14 @@ typedef struct {
     bool *described;   /* (n_device) */
     uint32_t *machine; /* (n_device) */
     bool *left;        /* (n_device) left out now */
-    uint32_t
-        as; /* of those that are left out: who stands for them; n_device: the nearest on another machine */
-    uint32_t *stands;  /* (d->n) device of each program; of those left out: who stands for it */
-    uint32_t *program; /* (d->n) */
+    /* of those that are left out: the machine that is asked about; n_device: all */
+    uint32_t only;
+    /* of those that are left out: who stands for them; n_device: the nearest that is not left
+     * out */
+    uint32_t as;
+    /* (d->n) device of each program; of those left out: who stands for it */
+    uint32_t *stands;
+    uint32_t *program;          /* (d->n) */
     double *log_s, *answer;     /* (d->n) */
     cd_device_law_error *error; /* (d->n) */
     const double *kind_log_s;   /* (n_kind, n_oof) */
@@ -47,22 +50,6 @@ static bool trains(const cd_training_set *t, size_t i) {
 }
 
 /* ---- machines ---- */
-static bool same_number(const float *a, const float *b, int column) {
-    const int at = CD_N_DEVICE_KIND + column;
-    return a[at] == b[at] && a[at + CD_N_DEVICE_RATIO] == b[at + CD_N_DEVICE_RATIO];
-}
-
-/* Programs for one machine may be compiled for several instruction sets, each of them a device: all but the width of vectors, and what follows
- * from it, is the same then. */
-bool cd_device_law_one_machine(const float *a, const float *b) {
-    static const int own[] = {CD_DEVICE_COL_clock,  CD_DEVICE_COL_cores, CD_DEVICE_COL_bandwidth,
-                              CD_DEVICE_COL_l1,     CD_DEVICE_COL_l2,    CD_DEVICE_COL_last_cache,
-                              CD_DEVICE_COL_process};
-    for (size_t k = 0; k < sizeof own / sizeof *own; k++)
-        if (!same_number(a, b, own[k])) return false;
-    return a[0] == b[0];
-}
-
 /* Descriptions are a help: of a device that has none nothing is learned. */
 static cdmpp_status describe(work *w, cdmpp_err *err) {
     cd_device_table *l = NULL;
@@ -87,37 +74,47 @@ static void number_machines(work *w) {
     }
 }
 
-/* The nearest described one of its kind on another machine; n_device: none. */
+/* The most similar described one of its kind that is not left out, and how far it is; n_device:
+ * none. */
 static uint32_t stand_in(const work *w, uint32_t device, double *far) {
     uint32_t best = (uint32_t)w->t->n_device;
+    double least = (double)INFINITY;
     *far = (double)INFINITY;
-    for (uint32_t k = 0; k < w->t->n_device; k++) {
-        if (!w->described[k] || w->machine[k] == w->machine[device] ||
-            w->t->device_is_gpu[k] != w->t->device_is_gpu[device])
+    for (uint32_t k = 0; k < w->t->n_device && w->described[device]; k++) {
+        if (!w->described[k] || w->left[k] || w->t->device_is_gpu[k] != w->t->device_is_gpu[device])
             continue;
-        const double d = cd_device_distance(w->sheet[device].v, w->sheet[k].v);
-        if (d < *far) *far = d, best = k;
+        const double d = cd_device_unlike(w->sheet[device].v, w->sheet[k].v);
+        if (d < least)
+            least = d, *far = cd_device_distance(w->sheet[device].v, w->sheet[k].v), best = k;
     }
     return best;
 }
 
 /* ---- programs ---- */
-/* Every k-th program of the devices that are left out, or of the others, so that there are at most `most`. */
+static bool is_listed(const work *w, bool in, size_t i) {
+    const uint32_t d = w->t->device[i];
+    return trains(w->t, i) && w->left[d] == in &&
+           (!in || w->only == w->t->n_device || w->machine[d] == w->only);
+}
+
+/* Every k-th program of the devices that are left out, or of the others, so that there are at most
+ * `most`. */
 static size_t list(work *w, bool in, size_t most) {
     const cd_training_set *t = w->t;
     size_t all = 0, n = 0, seen = 0;
-    for (size_t i = 0; i < t->d->n; i++) all += trains(t, i) && w->left[t->device[i]] == in;
+    for (size_t i = 0; i < t->d->n; i++) all += is_listed(w, in, i);
     const size_t step = all / most + 1;
     for (size_t i = 0; i < t->d->n; i++) {
-        if (!trains(t, i) || w->left[t->device[i]] != in || seen++ % step) continue;
+        if (!is_listed(w, in, i) || seen++ % step) continue;
         w->program[n] = (uint32_t)i;
         w->log_s[n++] = t->log_s[i];
     }
     return n;
 }
 
-/* Programs 0..n of the list are asked about as those of their stand-ins. Analytic times stay those of the machine itself, with which a device that
- * is described is answered, too (predictor/score/program_facts.h): without a description it would have no stand-in. */
+/* Programs 0..n of the list are asked about as those of their stand-ins. Analytic times stay those
+ * of the machine itself, with which a device that is described is answered, too
+ * (predictor/score/program_facts.h): without a description it would have no stand-in. */
 static void put_stand_ins(work *w, size_t n) {
     double far;
     for (size_t i = 0; i < n; i++)
@@ -148,17 +145,27 @@ static cdmpp_status ask(work *w, const cd_member *e, size_t *n, cdmpp_err *err) 
     return st;
 }
 
-/* Errors of trees that were grown without them; *n 0: too few programs. The last tenth tells when to stop: programs of other tasks. */
-static cdmpp_status leave_out(work *w, size_t *n, cdmpp_err *err) {
-    cd_member e = {.kind = CD_MEMBER_PROGRAM, .fold = -1};
+/* Trees that are grown without them. The last tenth tells when to stop: programs of other tasks.
+ * *grown false: too few programs. */
+static cdmpp_status grow(work *w, cd_member *e, bool *grown, cdmpp_err *err) {
     const cd_boost_run run = {.name = "unseen", .nthread = w->nthread};
     const size_t m = list(w, false, MOST_TRAIN), n_valid = m / VALID_EVERY;
+    *e = (cd_member){.kind = CD_MEMBER_PROGRAM, .fold = -1};
+    *grown = n_valid >= 2;
+    if (!*grown) return CDMPP_OK;
+    const cd_boost_set train = {m - n_valid, w->program, w->log_s, NULL};
+    const cd_boost_set valid = {n_valid, w->program + m - n_valid, w->log_s + m - n_valid, NULL};
+    return cd_boost(&w->t->view, &train, &valid, &w->c, &run, e, err);
+}
+
+/* Errors of machine `only` of them (n_device: of all); *n 0: too few programs. */
+static cdmpp_status leave_out(work *w, uint32_t only, size_t *n, cdmpp_err *err) {
+    cd_member e;
+    bool grown;
     *n = 0;
-    if (n_valid < 2) return CDMPP_OK;
-    const cd_boost_set train = {m - n_valid, w->program, w->log_s, NULL},
-                       valid = {n_valid, w->program + m - n_valid, w->log_s + m - n_valid, NULL};
-    cdmpp_status st = cd_boost(&w->t->view, &train, &valid, &w->c, &run, &e, err);
-    if (!st) st = ask(w, &e, n, err);
+    w->only = only;
+    cdmpp_status st = grow(w, &e, &grown, err);
+    if (!st && grown) st = ask(w, &e, n, err);
     cd_member_free(&e);
     return st;
 }
@@ -192,57 +199,36 @@ static cdmpp_status known(work *w, uint32_t machine, size_t *n, cdmpp_err *err) 
 }
 
 /* ---- what errors say ---- */
-static int by_task(const void *a, const void *b) {
-    const cd_device_law_error *x = a, *y = b;
-    if (x->task != y->task) return x->task < y->task ? -1 : 1;
-    return (x->r > y->r) - (x->r < y->r);
-}
-
-static int by_size(const void *a, const void *b) {
-    const double x = fabs(((const cd_device_law_error *)a)->r),
-                 y = fabs(((const cd_device_law_error *)b)->r);
-    return (x > y) - (x < y);
-}
-
-/* Each task counts the same. Takes the mean off; the spread is what a normal law has nine of ten errors within. */
-void cd_device_law_parts(cd_device_law_error *e, size_t n, double *shift, double *spread) {
-    double sum = 0, weight = 0, n_task = 0;
-    qsort(e, n, sizeof *e, by_task);
-    for (size_t i = 0, j; i < n; i = j, n_task++) {
-        for (j = i; j < n && e[j].task == e[i].task;) j++;
-        for (size_t k = i; k < j; k++) e[k].weight = 1 / (double)(j - i);
-        for (size_t k = i; k < j; k++) sum += e[k].r * e[k].weight;
-    }
-    *shift = n ? sum / n_task : 0;
-    *spread = 0;
-    for (size_t i = 0; i < n; i++) e[i].r -= *shift;
-    qsort(e, n, sizeof *e, by_size);
-    for (size_t i = 0; i < n && weight < ninety * n_task; i++) {
-        weight += e[i].weight;
-        *spread = fabs(e[i].r) / cd_normal_quantile(0.5 + ninety / 2);
-    }
-}
-
-/* The mean distance of a machine's devices; infinity: one has no stand-in. */
+/* The mean distance of a machine's devices, which are left out; infinity: one has no stand-in. */
 static double far_of(const work *w, uint32_t machine) {
     double sum = 0, n = 0, far;
     for (uint32_t k = 0; k < w->t->n_device; k++) {
         if (w->machine[k] != machine) continue;
         (void)stand_in(w, k, &far);
-        sum += w->described[k] ? far : (double)INFINITY;
+        sum += far;
         n++;
     }
     return sum / n;
 }
 
-static cdmpp_status one_machine(work *w, uint32_t machine, cd_device_law *l, cdmpp_err *err) {
+/* The peaks of a machine's devices and of those that stand for them, where they differ most. */
+static double peaks_of(const work *w, uint32_t machine) {
+    double most = 0, far;
+    for (uint32_t k = 0; k < w->t->n_device; k++) {
+        const uint32_t as =
+            w->machine[k] == machine ? stand_in(w, k, &far) : (uint32_t)w->t->n_device;
+        if (as < w->t->n_device)
+            most = fmax(most, cd_device_law_peaks(w->sheet[k].v, w->sheet[as].v));
+    }
+    return most;
+}
+
+/* What w->error (n) of a machine says, added to a law; peaks only where they are in the analytic
+ * times that trees correct. */
+static cdmpp_status add_errors(work *w, uint32_t machine, size_t n, cd_device_law *l,
+                               cdmpp_err *err) {
     double shift, unseen, bias, seen;
     const double far = far_of(w, machine);
-    size_t n;
-    if (!isfinite(far) || l->n == MOST_MACHINES) return CDMPP_OK;
-    for (uint32_t k = 0; k < w->t->n_device; k++) w->left[k] = w->machine[k] == machine;
-    w->as = (uint32_t)w->t->n_device;
-    CD_TRY(leave_out(w, &n, err));
     if (n < FEW) return CDMPP_OK;
     cd_device_law_parts(w->error, n, &shift, &unseen);
     CD_TRY(known(w, machine, &n, err));
@@ -250,12 +236,103 @@ static cdmpp_status one_machine(work *w, uint32_t machine, cd_device_law *l, cdm
     l->shift += shift * shift;
     l->own += fmax(0, unseen * unseen - seen * seen);
     l->distance += far;
+    if (w->c.train_facts != CD_FACTS_USE_NONE) l->peaks = fmax(l->peaks, peaks_of(w, machine));
     l->n++;
     return CDMPP_OK;
 }
 
+/* False: nothing that is not left out runs as many threads in lockstep as this device does; of
+ * another kind: true. */
+static bool has_width(const work *w, uint32_t device) {
+    double far;
+    const uint32_t as = stand_in(w, device, &far);
+    return as == w->t->n_device || cd_device_same_width(w->sheet[device].v, w->sheet[as].v);
+}
+
+static void add_mean(const cd_device_law *of, cd_device_law *l) {
+    if (!of->n) return;
+    l->shift += of->shift / of->n;
+    l->own += of->own / of->n;
+    l->distance += of->distance / of->n;
+    l->peaks = fmax(l->peaks, of->peaks);
+    l->n++;
+}
+
+/* The machine that could stand for it and is least like it; n_device: there are not two. */
+static uint32_t farthest(const work *w, uint32_t machine) {
+    uint32_t best = (uint32_t)w->t->n_device, n = 0;
+    double most = -1;
+    for (uint32_t k = 0; k < w->t->n_device; k++) {
+        if (w->machine[k] != k || w->left[k] || !w->described[k] ||
+            w->t->device_is_gpu[k] != w->t->device_is_gpu[machine])
+            continue;
+        if (!cd_device_same_width(w->sheet[k].v, w->sheet[machine].v)) continue;
+        const double far = cd_device_distance(w->sheet[k].v, w->sheet[machine].v);
+        n++;
+        if (isfinite(far) && far > most) most = far, best = k;
+    }
+    return n > 1 ? best : (uint32_t)w->t->n_device;
+}
+
+/* Twice, as one draw: all others answer, and the least similar one alone does. */
+static cdmpp_status one_machine(work *w, uint32_t machine, cd_device_law *l, cdmpp_err *err) {
+    cd_device_law both = {0};
+    size_t n;
+    for (uint32_t k = 0; k < w->t->n_device; k++) w->left[k] = w->machine[k] == machine;
+    w->as = (uint32_t)w->t->n_device;
+    if (!isfinite(far_of(w, machine)) || l->n == MOST_MACHINES || !has_width(w, machine))
+        return CDMPP_OK;
+    CD_TRY(leave_out(w, (uint32_t)w->t->n_device, &n, err));
+    CD_TRY(add_errors(w, machine, n, &both, err));
+    const double own = both.own;
+    const uint32_t other = farthest(w, machine);
+    if (both.n && other < w->t->n_device) {
+        for (uint32_t k = 0; k < w->t->n_device; k++) w->left[k] = w->machine[k] != other;
+        CD_TRY(leave_out(w, machine, &n, err));
+        CD_TRY(add_errors(w, machine, n, &both, err));
+        both.own = own * both.n; /* how well one machine alone teaches programs is another matter */
+    }
+    add_mean(&both, l);
+    return CDMPP_OK;
+}
+
+/* ---- another width ---- */
+/* All machines of the device's width are left out together: they are one draw, the mean of their
+ * squares. */
+static cdmpp_status one_width(work *w, uint32_t device, cd_device_law *l, cdmpp_err *err) {
+    cd_device_law all = {0};
+    cd_member e;
+    bool grown;
+    size_t n;
+    for (uint32_t k = 0; k < w->t->n_device; k++)
+        w->left[k] = w->t->device_is_gpu[k] && w->described[k] &&
+                     cd_device_same_width(w->sheet[device].v, w->sheet[k].v);
+    if (!w->described[device] || has_width(w, device)) return CDMPP_OK;
+    w->as = (uint32_t)w->t->n_device;
+    cdmpp_status st = grow(w, &e, &grown, err);
+    for (w->only = 0; !st && grown && w->only < w->t->n_device; w->only++) {
+        if (!w->left[w->only] || w->machine[w->only] != w->only) continue;
+        st = ask(w, &e, &n, err);
+        if (!st) st = add_errors(w, w->only, n, &all, err);
+    }
+    cd_member_free(&e);
+    add_mean(&all, l);
+    return st;
+}
+
+static cdmpp_status widths(work *w, cd_device_law *l, cdmpp_err *err) {
+    for (uint32_t k = 0; k < w->t->n_device; k++) {
+        bool before = !w->t->device_is_gpu[k];
+        for (uint32_t j = 0; j < k; j++)
+            before |= w->t->device_is_gpu[j] && cd_device_same_width(w->sheet[j].v, w->sheet[k].v);
+        if (!before) CD_TRY(one_width(w, k, l, err));
+    }
+    return CDMPP_OK;
+}
+
 /* ---- instructions ---- */
-/* Another device of the same machine, compiled for other instructions, the most different one; n_device: none. */
+/* Another device of the same machine, compiled for other instructions, the most different one;
+ * n_device: none. */
 static uint32_t twin_of(const work *w, uint32_t device) {
     uint32_t twin = (uint32_t)w->t->n_device;
     double most = -1;
@@ -267,7 +344,8 @@ static uint32_t twin_of(const work *w, uint32_t device) {
     return twin;
 }
 
-/* How far off programs are that are compiled for instructions which their device never saw: each device that has a twin is left out, and the twin answers. */
+/* How far off programs are that are compiled for instructions which their device never saw: each
+ * device that has a twin is left out, and the twin answers. */
 static cdmpp_status instructions(work *w, cd_unlike_law *to, cdmpp_err *err) {
     const uint32_t n_device = (uint32_t)w->t->n_device;
     cd_unlike_error *e = cd_mem_zalloc((size_t)n_device * MOST_TEST + 1, sizeof *e);
@@ -276,7 +354,7 @@ static cdmpp_status instructions(work *w, cd_unlike_law *to, cdmpp_err *err) {
     for (uint32_t d = 0; !st && d < n_device; d++) {
         if ((w->as = twin_of(w, d)) == n_device) continue;
         for (uint32_t k = 0; k < n_device; k++) w->left[k] = k == d;
-        st = leave_out(w, &n, err);
+        st = leave_out(w, n_device, &n, err);
         for (size_t i = 0; !st && i < n && n >= FEW; i++)
             e[all++] = (cd_unlike_error){w->error[i].r, d, 0};
     }
@@ -347,6 +425,7 @@ cdmpp_status cd_device_law_fit(const cd_training_set *t, cd_threads *pool, const
         if (w.machine[k] == k)
             st = one_machine(
                 &w, k, &m->law[t->device_is_gpu[k] ? CD_DEVICE_LAW_GPU : CD_DEVICE_LAW_CPU], err);
+    if (!st) st = widths(&w, &m->law[CD_DEVICE_LAW_WIDTH], err);
     for (int k = 0; k < CD_N_DEVICE_LAW; k++) finish(&m->law[k]);
     if (!st) st = put_instructions(&w, m, err);
     cd_arena_free(&w.arena);

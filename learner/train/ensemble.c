@@ -10,8 +10,9 @@ typedef struct {
     cd_ensemble_run run;
     cd_model *m;
     size_t *todo, n_todo; /* members of this rank; room for all */
-    cd_buf *bytes; /* (n_member) of trained members for rank 0 of a process group, else empty */
-    int nthread;   /* of XGBoost */
+    /* (n_member) of trained members for rank 0 of a process group, else empty */
+    cd_buf *bytes;
+    int nthread;          /* of XGBoost */
     _Atomic size_t *rows; /* that this process gave to XGBoost to train on */
 } job;
 
@@ -19,20 +20,15 @@ static bool listed(const cd_training_set *t, size_t i, int fold, bool in) {
     return t->fold[i] != CD_FOLD_NEVER && (t->fold[i] == fold) == in;
 }
 
-static const uint64_t draw_stream =
-    0x64726177; /* apart from the draws of the split and of the filter, whose seeds may be the same */
+/* apart from the draws of the split and of the filter, whose seeds may be the same */
+static const uint64_t draw_stream = 0x64726177;
 
-/* A matrix to train on has each value as a bin, by row and by column; one to stop by is as XGBoost keeps it, and ours before. A row has
- * some 80 bytes of scores, gradients and places in the tree. */
+/* A matrix to train on has each value as a bin, by row and by column; one to stop by is as XGBoost
+ * keeps it, and ours before. A row has some 80 bytes of scores, gradients and places in the
+ * tree. */
 double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold, bool train) {
-    enum {
-        OF_TRAIN = 6,
-        OF_VALID = 16,
-        ROW = 80,
-        BIN = 2,
-        WIDE_BIN = 4,
-        VALUE = 12
-    }; /* parts of the memory; bytes */
+    /* parts of the memory; bytes */
+    enum { OF_TRAIN = 6, OF_VALID = 16, ROW = 80, BIN = 2, WIDE_BIN = 4, VALUE = 12 };
     if (!cd_spool_on_disk(t->view.spool) || cd_member_is_net(kind)) return 1;
     const cd_tree_input_form form = cd_member_form(kind);
     const cd_facts_use facts =
@@ -47,7 +43,8 @@ double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold
     return fmin(1, room / (rows * (double)(cd_member_width(kind, facts) * (size_t)value + ROW)));
 }
 
-/* Programs of all folds but `fold`, or of that one, with ln of their labels and their tasks; a share of them. */
+/* Programs of all folds but `fold`, or of that one, with ln of their labels and their tasks; a
+ * share of them. */
 static cdmpp_status list(const cd_training_set *t, int fold, bool in, double share, cd_arena *a,
                          cd_boost_set *out, cdmpp_err *err) {
     uint32_t *program = CD_NEWN(a, uint32_t, t->d->n), *group = CD_NEWN(a, uint32_t, t->d->n);
@@ -134,9 +131,9 @@ static cdmpp_status list_members(const cd_training_set *t, cd_model *m, cdmpp_er
     return CDMPP_OK;
 }
 
-/* Members side by side, each with its share of the threads: XGBoost with one thread
- * never waits for another, and two idle OpenMP threads on a busy machine were measured
- * 6 times slower than one. Data on disk: one after another, so that one matrix is in use at a time. */
+/* Members side by side, each with its share of the threads: XGBoost with one thread never waits for
+ * another, and two idle OpenMP threads on a busy machine were measured 6 times slower than one.
+ * Data on disk: one after another, so that one matrix is in use at a time. */
 static cdmpp_status train_own(job *b, cdmpp_err *err) {
     const bool in_turn = b->n_todo == 1 || cd_spool_on_disk(b->t->view.spool);
     if (!b->n_todo) return CDMPP_OK;

@@ -1,4 +1,5 @@
-/* Answers of a model for programs of the training set: out of fold, unseen, or by the whole model, in chunks over the pool. */
+/* Answers of a model for programs of the training set: out of fold, unseen, or by the whole model,
+ * in chunks over the pool. */
 #include "learner/train/train_internal.h"
 
 #include <string.h>
@@ -46,7 +47,8 @@ static double *gather(const judging *j, size_t beg, size_t k, cdmpp_err *err) {
     return part;
 }
 
-/* Out-of-fold programs lie by fold: a chunk has runs of one. How many from i on are of program i's. */
+/* Out-of-fold programs lie by fold: a chunk has runs of one. How many from i on are of program
+ * i's. */
 static size_t run_of(const judging *j, size_t i, size_t end) {
     const int fold = j->t->fold[j->program[i]];
     size_t k = 1;
@@ -81,8 +83,8 @@ static cdmpp_status answers(const judging *j, cd_model_scratch *s, size_t beg, s
                             cdmpp_err *err) {
     for (size_t i = beg; i < end;) {
         const size_t k = run_of(j, i, end);
-        const int fold = j->t->n_fold > 1 ? j->t->fold[j->program[i]]
-                                          : -1; /* one fold: the calibration has folds of its own */
+        /* one fold: the calibration has folds of its own */
+        const int fold = j->t->n_fold > 1 ? j->t->fold[j->program[i]] : -1;
         double *part = gather(j, i, k, err);
         if (!part) return CDMPP_ENOMEM;
         const cdmpp_status st =

@@ -1,5 +1,5 @@
-/* The training door: data, split, members, calibration, figures, model file, in this order. The test part is read when
- * everything is decided. */
+/* The training door: data, split, members, calibration, figures, model file, in this order. The
+ * test part is read when everything is decided. */
 
 #include <math.h>
 #include <string.h>
@@ -93,10 +93,11 @@ enum { WIDE = 8 };
 typedef struct {
     cd_arena arena;
     size_t n;
-    const uint32_t *
-        program; /* (n) validation: those out of fold, which with several folds are all of train and validation part */
-    double *
-        v; /* (WIDE, n) one block: measured, predicted, low, high, relative, weight, median, order */
+    /* (n) validation: those out of fold, which with several folds are all of train and validation
+     *     part */
+    const uint32_t *program;
+    /* (WIDE, n) one block: measured, predicted, low, high, relative, weight, median, order */
+    double *v;
     uint32_t *group;
     uint8_t *out_of_range;
 } figures;
@@ -116,7 +117,8 @@ static void spread_out(const trainer *t, const cd_model_prediction *pred, const 
     }
 }
 
-/* Out-of-fold programs as members judged them that never saw them (kind_log_s); others by the whole model. */
+/* Out-of-fold programs as members judged them that never saw them (kind_log_s); others by the whole
+ * model. */
 static cdmpp_status judge(const trainer *t, const cd_model *m, const double *kind_log_s,
                           cd_split_part part, figures *f, cdmpp_err *err) {
     const bool oof = part == CD_SPLIT_PART_VALID;
@@ -231,7 +233,8 @@ static void note_order(const trainer *t) {
         m->order_share > 0 ? "" : ": they change nothing here, and only make the file larger");
 }
 
-/* Said before minutes are spent. Where nobody hears warnings it is among the lines of the result. */
+/* Said before minutes are spent. Where nobody hears warnings it is among the lines of the
+ * result. */
 static void say(const trainer *t, const char *text, int n) {
     if (!n || (t->how.ranks && t->how.ranks->rank)) return;
     if (t->how.log && t->how.log->level >= CD_LOG_WARNING)

@@ -1,5 +1,6 @@
-/* Intervals of an operator model: trainings without rows of like sizes, without the largest rows, without a device and without a maker's devices tell how far
- * measured times are from predictions of what a training did not see. Nothing of the model itself is chosen by them. */
+/* Intervals of an operator model: trainings without rows of like sizes, without the largest rows,
+ * without a device and without a maker's devices tell how far measured times are from predictions
+ * of what a training did not see. Nothing of the model itself is chosen by them. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@ enum { FOLDS = 4, OCTAVES = 3 };
 static const double LEVEL = 0.9; /* of the coverage that is reported */
 
 /* ---- folds ---- */
-/* Rows of like sizes stand in one fold, whatever their operator, type and device. `octaves`: how many factors of two a block of sizes is wide. */
+/* Rows of like sizes stand in one fold, whatever their operator, type and device. `octaves`: how
+ * many factors of two a block of sizes is wide. */
 static uint8_t fold_of(const cd_config *c, const cd_library_op_record *r, int octaves) {
     const double size[] = {r->b, r->m, r->n, r->k, r->cin, r->ksize, r->size};
     uint64_t h = (uint64_t)cd_library_op_family_of(r->kind);
@@ -19,7 +21,8 @@ static uint8_t fold_of(const cd_config *c, const cd_library_op_record *r, int oc
     return (uint8_t)(cd_rng_at((uint64_t)c->operators_seed, h) % FOLDS);
 }
 
-/* Blocks are wide, for a table of new sizes stands apart from those of the training; narrower where a family's rows do not fill all folds. */
+/* Blocks are wide, for a table of new sizes stands apart from those of the training; narrower where
+ * a family's rows do not fill all folds. */
 static void fill_folds(const cd_library_op_fitting *a, const uint8_t *use, uint8_t *fold) {
     const cd_library_op_data *d = a->d;
     for (int f = 0; f < CD_LIBRARY_OP_N_FAMILY; f++) {
@@ -39,9 +42,10 @@ static void fill_folds(const cd_library_op_fitting *a, const uint8_t *use, uint8
 typedef struct {
     const cd_library_op_fitting *a;
     const uint8_t *use; /* (d->n) rows that may be trained on */
-    uint32_t *stack; /* (d->n_known) number of the device's stack: devices of one lockstep width */
-    uint8_t *train, *ask, *fold, *large,
-        *wide; /* (d->n) large: the tenth with the most work; wide: beyond a part of the sizes */
+    /* (d->n_known) number of the device's stack: devices of one lockstep width */
+    uint32_t *stack;
+    /* (d->n) large: the tenth with the most work; wide: beyond a part of the sizes */
+    uint8_t *train, *ask, *fold, *large, *wide;
     cd_library_op_residual *r; /* (n) */
     size_t n, room;
 } calibrating;
@@ -62,7 +66,8 @@ static bool is_new(cd_library_op_held h) {
     return h == CD_LIBRARY_OP_HELD_DEVICE || h == CD_LIBRARY_OP_HELD_STACK;
 }
 
-/* Rows that the trained trees answer: a device of which no row is trained on is asked as a new one, and only then. */
+/* Rows that the trained trees answer: a device of which no row is trained on is asked as a new one,
+ * and only then. */
 static size_t answered(const calibrating *k, const cd_library_op_model *m, cd_library_op_held held,
                        size_t *row) {
     const cd_library_op_data *d = k->a->d;
@@ -130,7 +135,8 @@ static cdmpp_status ask_all(calibrating *k, const cd_library_op_model *m, cd_lib
     return st;
 }
 
-/* Rows and sizes held out ask the trees that see devices, devices held out the others: only those are trained. */
+/* Rows and sizes held out ask the trees that see devices, devices held out the others: only those
+ * are trained. */
 static cdmpp_status once(calibrating *k, cd_library_op_held held, uint32_t part, cdmpp_err *err) {
     const size_t n = k->a->d->n;
     cd_library_op_model *m = NULL;
@@ -159,7 +165,8 @@ static cdmpp_status without_rows(calibrating *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Once the tenth with the most work, as what is a little beyond; once all that is beyond a part of the sizes, as what is far beyond. */
+/* Once the tenth with the most work, as what is a little beyond; once all that is beyond a part of
+ * the sizes, as what is far beyond. */
 static cdmpp_status without_large(calibrating *k, cdmpp_err *err) {
     const uint8_t *const held[] = {k->large, k->wide};
     for (size_t h = 0; h < 2; h++) {
@@ -172,7 +179,8 @@ static cdmpp_status without_large(calibrating *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Rows beyond an eighth of the most work of their class, or beyond half of its range of another size. */
+/* Rows beyond an eighth of the most work of their class, or beyond half of its range of another
+ * size. */
 static void find_wide(const cd_library_op_data *d, const uint8_t *use, uint8_t *wide) {
     double size[CD_LIBRARY_OP_N_SIZE], low[CD_N_LIBRARY_OP_CLASS][CD_LIBRARY_OP_N_SIZE],
         high[CD_N_LIBRARY_OP_CLASS][CD_LIBRARY_OP_N_SIZE] = {{0}};
@@ -189,13 +197,14 @@ static void find_wide(const cd_library_op_data *d, const uint8_t *use, uint8_t *
         cd_library_op_record_sizes(&d->r[i], size);
         for (size_t k = 0; k < CD_LIBRARY_OP_N_SIZE; k++) {
             const double cut = high[c][k] / (k ? 2 : 8);
-            wide[i] |= use[i] && size[k] > cut &&
-                       low[c][k] <= cut; /* a size that hardly varies divides nothing */
+            /* a size that hardly varies divides nothing */
+            wide[i] |= use[i] && size[k] > cut && low[c][k] <= cut;
         }
     }
 }
 
-/* The largest rows of the other devices are left out, too: a new device is asked for sizes that nobody measured. */
+/* The largest rows of the other devices are left out, too: a new device is asked for sizes that
+ * nobody measured. */
 static cdmpp_status without_devices(calibrating *k, const uint8_t *some, cdmpp_err *err) {
     const cd_library_op_data *d = k->a->d;
     for (size_t v = 0; v < d->n_known && d->n_known > 2; v++) {

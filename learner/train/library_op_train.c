@@ -1,4 +1,5 @@
-/* Trains a model of library operators: for each family two sets of trees on ln(measured / roofline estimate). */
+/* Trains a model of library operators: for each family two sets of trees on ln(measured / roofline
+ * estimate). */
 #include "learner/train/train_internal.h"
 
 #include <math.h>
@@ -12,8 +13,8 @@ enum { CHECK_NONE, CHECK_LARGE, CHECK_DEVICE }; /* operators.check */
 static int by_work(const void *a, const void *b) {
     const cd_op_place *x = a, *y = b;
     if (x->group != y->group) return x->group < y->group ? -1 : 1;
-    if (x->work < y->work || x->work > y->work)
-        return x->work > y->work ? -1 : 1; /* most work first */
+    /* most work first */
+    if (x->work < y->work || x->work > y->work) return x->work > y->work ? -1 : 1;
     return cd_op_place_by_number(a, b);
 }
 
@@ -64,7 +65,8 @@ static bool in_part(const training *t, size_t i, cd_library_op_family f) {
     return t->use[i] && cd_library_op_family_of(t->d->r[i].kind) == f;
 }
 
-/* The target is the logarithm of a factor over the estimate, so sizes of operators hardly matter to it. */
+/* The target is the logarithm of a factor over the estimate, so sizes of operators hardly matter to
+ * it. */
 static cdmpp_status matrix_fill(const training *t, cd_library_op_family f, bool seen, matrix *m,
                                 cdmpp_err *err) {
     uint8_t column[CD_LIBRARY_OP_N_FEATURE];

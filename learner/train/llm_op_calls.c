@@ -1,4 +1,5 @@
-/* What rows tell of the kernels that they ran: the least time of a call, where times do not fall with the work; whether query heads are served one at a time. */
+/* What rows tell of the kernels that they ran: the least time of a call, where times do not fall
+ * with the work; whether query heads are served one at a time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,11 @@
 enum { MIN_ROWS = 20, STEPS = 20, KERNEL_BITS = 24 /* of the key */ };
 #define WIDEST 0.6  /* the largest floor tried is this quantile of the times */
 #define GAIN   0.75 /* of the error without a floor: with more there is none */
-#define VARIANCE                                                                                   \
-    0.6 /* of ln floors of kernels of one library and type: 0.5, 0.7 and 1 were compared on train rows of A100, H100 and L40S; the variance of the floors themselves is near 0.5 */
-#define OVER 1.3 /* rows of that many times the floor tell what the GPU takes for its estimate */
+/* of ln floors of kernels of one library and type: 0.5, 0.7 and 1 were compared on train rows of
+ * A100, H100 and L40S; the variance of the floors themselves is near 0.5 */
+#define VARIANCE 0.6
+/* rows of that many times the floor tell what the GPU takes for its estimate */
+#define OVER 1.3
 
 /* A row of a group. The key tells kind, type, library and kernel; then the device. */
 typedef struct {
@@ -63,7 +66,8 @@ static uint64_t key_of(const cd_llm_op_record *r, const cd_llm_op_codes *c) {
            (uint64_t)c->kernel;
 }
 
-/* The smallest floor of the devices that have the kernel; 0: one has none. r: rows of one kernel, device after device. */
+/* The smallest floor of the devices that have the kernel; 0: one has none. r: rows of one kernel,
+ * device after device. */
 static double host_of(const row *r, size_t n, double *some) {
     double least = INFINITY;
     for (size_t i = 0, j; i < n; i = j) {
@@ -89,8 +93,10 @@ static bool is_alone(const row *r, size_t n) {
     return rows >= MIN_ROWS && with < GAIN * without;
 }
 
-/* A kernel that nobody measured, of a library and type whose kernels all wait for the host, is taken to wait, too. How long is a guess from the logarithms of the others: their mean, less
- * the variance of a guess, which makes the relative error least. Calls of one kind, type and library stand from `first` on; `kernels` of them have rows. */
+/* A kernel that nobody measured, of a library and type whose kernels all wait for the host, is
+ * taken to wait, too. How long is a guess from the logarithms of the others: their mean, less the
+ * variance of a guess, which makes the relative error least. Calls of one kind, type and library
+ * stand from `first` on; `kernels` of them have rows. */
 static void unknown(cd_llm_op_model *m, size_t first, size_t kernels) {
     double sum = 0, waits = 0;
     for (size_t i = first; i < m->n_call; i++)

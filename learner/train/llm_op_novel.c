@@ -1,5 +1,6 @@
-/* How far answers are off for operators of language models that have a library, a kernel, a type or a kind that no training row of their family has: one value of
- * each after another is held out of a training, and its rows are asked as somebody would ask them who never saw it. */
+/* How far answers are off for operators of language models that have a library, a kernel, a type or
+ * a kind that no training row of their family has: one value of each after another is held out of a
+ * training, and its rows are asked as somebody would ask them who never saw it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,8 @@ static bool has_library(const family *v, const char *stack, uint64_t but) {
     return false;
 }
 
-/* What is known of a row's names; hidden below CD_LLM_OP_N_NOVEL: where its value of that was never seen. */
+/* What is known of a row's names; hidden below CD_LLM_OP_N_NOVEL: where its value of that was never
+ * seen. */
 static cd_llm_op_codes codes_of(const family *v, const cd_llm_op_record *r, cd_llm_op_novel hidden,
                                 bool library) {
     const rows *a = v->of;
@@ -69,8 +71,9 @@ static cd_llm_op_codes codes_of(const family *v, const cd_llm_op_record *r, cd_l
     if (hidden == CD_LLM_OP_NOVEL_STACK) c.stack = NAN;
     if (hidden == CD_LLM_OP_NOVEL_STACK && !library) c.maker = NAN;
     if (hidden == CD_LLM_OP_NOVEL_STACK || hidden == CD_LLM_OP_NOVEL_KERNEL) c.kernel = NAN;
+    /* what a call waits for is known by type and kind */
     if (hidden != CD_LLM_OP_NOVEL_TYPE && hidden != CD_LLM_OP_NOVEL_KIND)
-        cd_llm_op_model_call(a->m, r, &c); /* what a call waits for is known by type and kind */
+        cd_llm_op_model_call(a->m, r, &c);
     return c;
 }
 
@@ -190,7 +193,8 @@ static uint64_t value_of(const cd_llm_op_record *r, cd_llm_op_novel what) {
     return what == CD_LLM_OP_NOVEL_KIND ? r->kind : (uint64_t)r->type << 8 | r->kv;
 }
 
-/* A stack or kernel without a name is no value; a kernel that is all of its library's would be a library held out. */
+/* A stack or kernel without a name is no value; a kernel that is all of its library's would be a
+ * library held out. */
 static bool is_value(const family *v, cd_llm_op_novel what, uint64_t value) {
     uint16_t stack = 0;
     if ((what == CD_LLM_OP_NOVEL_STACK || what == CD_LLM_OP_NOVEL_KERNEL) &&

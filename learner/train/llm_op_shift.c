@@ -1,5 +1,6 @@
-/* How much of what trees learned holds for a device that no training saw, and by how much answers for it are lowered: where times are off by a factor on either side, those
- * that are too long count more. */
+/* How much of what trees learned holds for a device that no training saw, and by how much answers
+ * for it are lowered: where times are off by a factor on either side, those that are too long count
+ * more. */
 #include <math.h>
 
 #include "learner/train/train_internal.h"
@@ -27,7 +28,8 @@ static double relative_error(const held_out *h, cd_llm_op_care c) {
     return all / fmax(folds, 1);
 }
 
-/* The error is convex in the shift but for its cap, so the first step that does not help is the last. */
+/* The error is convex in the shift but for its cap, so the first step that does not help is the
+ * last. */
 static double least(const held_out *h, double share, double *shift) {
     double error = relative_error(h, (cd_llm_op_care){share, 0});
     *shift = 0;

@@ -1,4 +1,5 @@
-/* Trains a model of operators of language models: for each family trees of three sets, and of their spreads. */
+/* Trains a model of operators of language models: for each family trees of three sets, and of their
+ * spreads. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,9 @@ typedef struct {
     cd_llm_op_model *m;
     const uint8_t *use;     /* (t->n) */
     const double *log_base; /* (t->n) ln of the estimate; NaN: the device cannot have run it */
-    double *
-        expect; /* (t->n) ln of what set seen expects, of rows that it was trained on by trees without them; a family's when its set is trained */
+    /* (t->n) ln of what set seen expects, of rows that it was trained on by trees without them; a
+     * family's when its set is trained */
+    double *expect;
     cd_progress_event_fn *tick;
     void *ctx;
     uint64_t n_member;
@@ -40,7 +42,8 @@ typedef struct {
 } matrix;
 
 /* ---- rows ---- */
-/* A part of the rows that ask neighbours count as of curves, or of a grid with holes, that nobody measured. */
+/* A part of the rows that ask neighbours count as of curves, or of a grid with holes, that nobody
+ * measured. */
 static void hide(uint64_t number, cd_llm_op_near *q) {
     const double u = cd_rng_unit(number, 1);
     if (u < 0.6) return;
@@ -58,9 +61,8 @@ static cdmpp_status fill_row(const training *t, cd_llm_op_set s, size_t i, float
     cd_llm_op_codes c =
         cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
     cd_llm_op_estimate e;
-    cd_llm_op_model_call(
-        t->m, r,
-        &c); /* before the names go: what a call waits for is known, so trees need not tell it */
+    /* before the names go: what a call waits for is known, so trees need not tell it */
+    cd_llm_op_model_call(t->m, r, &c);
     if (cd_rng_unit(number, 4) < 0.2) c.kernel = NAN; /* another device has other kernels */
     if (cd_rng_unit(number, 5) < 0.1) c.stack = NAN;
     CD_TRY(cd_llm_op_feature(r, d, &c, NULL, x, &e, err));
@@ -138,8 +140,9 @@ static cd_op_forest forest(matrix *m, const double *target) {
                           .ctx = m->t->ctx};
 }
 
-/* Trees for a device that they never saw are few and flat: what they learn in detail is of the devices that they saw. Chosen by three of the four devices
- * for the fourth (for A100, H100 and L40S), on rows to train on: depth 4, 5, 6, as many columns, 60 or 100 rows in a leaf. */
+/* Trees for a device that they never saw are few and flat: what they learn in detail is of the
+ * devices that they saw. Chosen by three of the four devices for the fourth (for A100, H100 and
+ * L40S), on rows to train on: depth 4, 5, 6, as many columns, 60 or 100 rows in a leaf. */
 static cd_op_forest answer_forest(matrix *m) {
     const cd_config *c = m->t->c;
     const bool flat = m->set == CD_LLM_OP_SET_UNSEEN;
@@ -195,7 +198,8 @@ static void quantiles(const matrix *m, double *scratch, double out[CD_LLM_OP_LEV
     }
 }
 
-/* Residuals of all rows, each by trees that saw nothing of its fold. False in *any: there are too few folds. */
+/* Residuals of all rows, each by trees that saw nothing of its fold. False in *any: there are too
+ * few folds. */
 static cdmpp_status held_out(matrix *m, cd_llm_op_set s, bool *any, cdmpp_err *err) {
     const unsigned folds = s == CD_LLM_OP_SET_UNSEEN ? 256 : FOLDS;
     *any = m->n >= MIN_ROWS && m->n_fold >= 2;
@@ -203,7 +207,8 @@ static cdmpp_status held_out(matrix *m, cd_llm_op_set s, bool *any, cdmpp_err *e
     return CDMPP_OK;
 }
 
-/* Of what trees learn of a device that they do not see, a share holds: the target is made that much smaller before they learn it from all devices. */
+/* Of what trees learn of a device that they do not see, a share holds: the target is made that much
+ * smaller before they learn it from all devices. */
 static double shrink(matrix *m) {
     const cd_llm_op_care c = cd_llm_op_shift(m->target, m->residual, m->fold, m->n);
     for (size_t i = 0; i < m->n; i++) {
@@ -213,8 +218,9 @@ static double shrink(matrix *m) {
     return c.shift;
 }
 
-/* Trees of the spread, and how many times it each level takes. Of a device that nobody saw the spread is not known either, so there the times come from trees without the
- * device of the row. Few devices say little of a further one: the variance of one more is 1 + 1 / n that of n. */
+/* Trees of the spread, and how many times it each level takes. Of a device that nobody saw the
+ * spread is not known either, so there the times come from trees without the device of the row. Few
+ * devices say little of a further one: the variance of one more is 1 + 1 / n that of n. */
 static cdmpp_status spread(matrix *m, cd_llm_op_set s, cd_llm_op_part *p, cdmpp_err *err) {
     const bool unseen = s == CD_LLM_OP_SET_UNSEEN;
     for (size_t i = 0; i < m->n; i++) m->target[i] = log(fabs(m->residual[i]) + SPREAD_FLOOR);
@@ -281,7 +287,8 @@ static cdmpp_status train_set(const training *t, cd_llm_op_family f, cd_llm_op_s
     return st;
 }
 
-/* Part `beg`: one family's set unseen, what is new to it, or its sets seen and near, of which the second needs the first. */
+/* Part `beg`: one family's set unseen, what is new to it, or its sets seen and near, of which the
+ * second needs the first. */
 enum { PARTS = 3 };
 static cdmpp_status train_part(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     const training *t = ctx;

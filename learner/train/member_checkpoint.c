@@ -1,5 +1,5 @@
-/* Finished members in a folder, so that a training that was stopped goes on: each under the digest of everything that its result
- * depends on. */
+/* Finished members in a folder, so that a training that was stopped goes on: each under the digest
+ * of everything that its result depends on. */
 #include "learner/train/train_internal.h"
 
 #include <dirent.h>
@@ -139,7 +139,8 @@ bool cd_member_checkpoint_tick(void *told, const cd_progress_event *t) {
     return !w->tick || w->tick(w->ctx, t);
 }
 
-/* Curve and progress of a member that was trained before are reported again, as if it were trained now. */
+/* Curve and progress of a member that was trained before are reported again, as if it were trained
+ * now. */
 static cdmpp_status replay_curve(const cd_json *v, const char *name, cd_member_checkpoint_log *told,
                                  cdmpp_err *err) {
     const cd_json *list, *x, *e;

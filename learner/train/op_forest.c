@@ -106,7 +106,8 @@ void cd_op_draw(const cd_op_place *p, size_t n, size_t most, uint8_t *use) {
     }
 }
 
-/* Of operators of language models they are drawn by a number of each row itself, so that the order of the tables does not matter. */
+/* Of operators of language models they are drawn by a number of each row itself, so that the order
+ * of the tables does not matter. */
 uint64_t cd_op_forest_site(const cd_llm_op_record *r) {
     uint64_t h = r->kind;
     for (size_t i = 1; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)

@@ -1,11 +1,13 @@
-/* Members for the order of a task's programs: trained like those for the seconds, under another configuration, and weighed against them out of fold. */
+/* Members for the order of a task's programs: trained like those for the seconds, under another
+ * configuration, and weighed against them out of fold. */
 #include "learner/train/train_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A folder of their own, for kinds and folds may be the same; what was trained before goes on from members for the order. */
+/* A folder of their own, for kinds and folds may be the same; what was trained before goes on from
+ * members for the order. */
 cdmpp_status cd_order_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
                             cdmpp_err *err) {
     const cd_config c = cd_config_of_order(t->c);

@@ -1,4 +1,5 @@
-/* Where a model comes from, as members of its header: tools, data, split, figures, configuration. */
+/* Where a model comes from, as members of its header: tools, data, split, figures,
+ * configuration. */
 #include "learner/train/train_internal.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The profile tuner: a small network for schedule search, taught by the whole model ("distillation") and calibrated on folds
- * that it has not seen. */
+/* The profile tuner: a small network for schedule search, taught by the whole model
+ * ("distillation") and calibrated on folds that it has not seen. */
 #include "learner/train/train_internal.h"
 
 #include <math.h>
@@ -17,9 +17,9 @@ typedef struct {
     cd_member *last;          /* the tuner's, of all folds */
 } job;
 
-/* Halfway, in the logarithm, from the measurement to what the model says: members that never saw the program. What they
- * saw of other folds is in their answers, so a network that is to know nothing of a fold learns from the members
- * that know nothing of it. */
+/* Halfway, in the logarithm, from the measurement to what the model says: members that never saw
+ * the program. What they saw of other folds is in their answers, so a network that is to know
+ * nothing of a fold learns from the members that know nothing of it. */
 static cdmpp_status soften(const job *j, int fold, double *label, cdmpp_err *err) {
     const cd_training_set *t = j->t;
     cd_model_prediction *pred = cd_mem_zalloc(t->n_oof + 1, sizeof *pred);

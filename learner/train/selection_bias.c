@@ -1,5 +1,5 @@
-/* How much better than it is a program looks that was picked as the fastest of many by measurement: figures over the fastest
- * program of each task. */
+/* How much better than it is a program looks that was picked as the fastest of many by measurement:
+ * figures over the fastest program of each task. */
 #include "learner/train/selection_bias.h"
 
 #include <inttypes.h>
@@ -52,8 +52,9 @@ static bool counts(const by_task *t, size_t g) {
     return end - beg >= CD_SELECTION_BIAS_MIN;
 }
 
-/* What errors of programs of one task differ by. The median of absolute values: some slow programs are wrong by whole factors,
- * and it is not they that might be the fastest. 1.4826: of a normal number over that median. */
+/* What errors of programs of one task differ by. The median of absolute values: some slow programs
+ * are wrong by whole factors, and it is not they that might be the fastest. 1.4826: of a normal
+ * number over that median. */
 static double within_of(by_task *t) {
     size_t n = 0;
     for (size_t g = 0; g < t->n_task; g++) {
@@ -71,7 +72,8 @@ static double within_of(by_task *t) {
     return 1.4826 * t->work[n / 2];
 }
 
-/* Mean and standard deviation of ln(measured of the fastest / what is told of it), alone or among the others. */
+/* Mean and standard deviation of ln(measured of the fastest / what is told of it), alone or among
+ * the others. */
 static void ratio_of(const by_task *t, double within, size_t *n, double *ratio, double *spread) {
     double sum = 0, square = 0;
     *n = 0;
@@ -115,7 +117,8 @@ static cdmpp_status name_of(const cd_training_set *t, size_t program, cd_buf *wo
     return CDMPP_OK;
 }
 
-/* Tasks are named by a hash of what they are, so that a later data set can be compared with the list. */
+/* Tasks are named by a hash of what they are, so that a later data set can be compared with the
+ * list. */
 cdmpp_status cd_selection_bias_tasks(const cd_training_set *t, cd_buf *json, cdmpp_err *err) {
     const size_t n = t->split->n_program[CD_SPLIT_PART_TRAIN];
     const uint32_t *program = t->program[CD_SPLIT_PART_TRAIN];

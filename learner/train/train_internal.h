@@ -10,11 +10,12 @@
  *   program: L = log(sum over its matrix rows of exp(f)),  r = L - log(measured)
  *   row:     gradient g(r) * share, Hessian share;  share = exp(f - L)
  *
- * That is train.objective = log_latency; learner/loss/loss.h has the others. Slope and bias
- * are fitted to the train part by least squares before the first tree (and the map to
- * seconds of the others after the last), rounds to the validation part. The test part is
- * not passed in. Of a view on disk (cd_spool_on_disk) the matrix to train on has bins alone, cut at those of some rows, and is filled
- * by pages. With train.together trees are those of learner/distributed/distributed.h, for any number of ranks. */
+ * That is train.objective = log_latency; learner/loss/loss.h has the others. Slope and bias are
+ * fitted to the train part by least squares before the first tree (and the map to seconds of the
+ * others after the last), rounds to the validation part. The test part is not passed in. Of a view
+ * on disk (cd_spool_on_disk) the matrix to train on has bins alone, cut at those of some rows, and
+ * is filled by pages. With train.together trees are those of learner/distributed/distributed.h, for
+ * any number of ranks. */
 
 /* Some programs of a view. */
 typedef struct cd_boost_set {
@@ -29,10 +30,10 @@ typedef struct cd_boost_run {
     int nthread;                /* of XGBoost */
     cd_progress_event_fn *tick; /* NULL: none; called from this thread after each round */
     void *ctx;
-    const cd_process_group *
-        ranks; /* all its ranks make this call, and grow the trees together; NULL: this process alone */
-    _Atomic size_t
-        *rows; /* matrix rows to train on that this process has are added; NULL: nobody counts */
+    /* all its ranks make this call, and grow the trees together; NULL: this process alone */
+    const cd_process_group *ranks;
+    /* matrix rows to train on that this process has are added; NULL: nobody counts */
+    _Atomic size_t *rows;
 } cd_boost_run;
 
 /* Trees, slope and bias of m, whose kind says what the trees see. To be freed by the
@@ -72,17 +73,18 @@ typedef struct cd_booster {
     cd_distributed_trees together;
 } cd_booster;
 
-/* s, one of b's: all but what the objective adds. By all ranks. Free s after an error too. Errors: EBACKEND, ENOMEM, ERANGE (fewer programs
- * than ranks). */
+/* s, one of b's: all but what the objective adds. By all ranks. Free s after an error too. Errors:
+ * EBACKEND, ENOMEM, ERANGE (fewer programs than ranks). */
 cdmpp_status cd_boost_side_new(cd_boost_side *s, const cd_boost_set *set, const cd_booster *b,
                                cdmpp_err *err);
 void cd_boost_side_free(cd_boost_side *s);
 
-/* calibrate_model -- the uncertainty of a trained model, from programs that its members never saw. */
+/* calibrate_model -- the uncertainty of a trained model, from programs that its members never
+ * saw. */
 
-/* m->calib from kind_log_s (m->n_kind, n), the answers for programs program[0 .. n). The range of training is of
- * the programs in all folds but `without` (-1: in all). plain: a width without trees, which costs no time to
- * predict. Errors: those of cd_calibration_fit. */
+/* m->calib from kind_log_s (m->n_kind, n), the answers for programs program[0 .. n). The range of
+ * training is of the programs in all folds but `without` (-1: in all). plain: a width without
+ * trees, which costs no time to predict. Errors: those of cd_calibration_fit. */
 cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *program, size_t n,
                                 int without, bool plain, const double *kind_log_s, cd_threads *pool,
                                 cd_model *m, cdmpp_err *err);
@@ -99,8 +101,8 @@ cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *progra
  * (2) It takes its name in one step when it is on the disk: a kill at any moment leaves
  *     whole files (and perhaps a temporary one, removed with the next of its member).
  * (3) A member read back gives the bytes of one just trained.
- * (4) A file also holds what the training told (learner/fit/progress_event.h) at evaluations, and tells
- *     it again when it is read: a report shows all curves.
+ * (4) A file also holds what the training told (learner/fit/progress_event.h) at evaluations, and
+ *     tells it again when it is read: a report shows all curves.
  *
  * Member file: a frame (base/io/io.h) around {"schema": "cdmpp.member", "digest", "unit",
  * "n_step", "n_sample", "curve": [[step, train, valid], ..], "member"} and the weights.
@@ -160,7 +162,8 @@ typedef struct cd_ensemble_run {
     void *ctx;
     bool alone;            /* set by the callee: one member has the pool to itself */
     const cd_model *start; /* fine-tuning: networks go on from its members; NULL: from scratch */
-    const char *folder; /* members are kept there (learner/train/train_internal.h); NULL: nowhere */
+    /* members are kept there (learner/train/train_internal.h); NULL: nowhere */
+    const char *folder;
     const cd_member_checkpoint *keep; /* set by the callee */
     const cd_process_group *ranks;    /* NULL: this process alone */
     bool together;                    /* set by the callee: all ranks train this member */
@@ -168,28 +171,36 @@ typedef struct cd_ensemble_run {
     cd_log *log;        /* rank 0 says there what each rank has of the data; NULL: nowhere */
 } cd_ensemble_run;
 
-/* Share of the programs that trees of a kind are grown from (train), or are stopped by: 1 where the data are in memory; of data on disk
- * as many as their matrix has room for in train.memory, drawn by train.seed and program. Networks see all. */
+/* Share of the programs that trees of a kind are grown from (train), or are stopped by: 1 where the
+ * data are in memory; of data on disk as many as their matrix has room for in train.memory, drawn
+ * by train.seed and program. Networks see all. */
 double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold, bool train);
-/* Kinds and members of m alone, by the configuration of t. Errors: those of training a member, EINTERRUPTED. */
+/* Kinds and members of m alone, by the configuration of t. Errors: those of training a member,
+ * EINTERRUPTED. */
 cdmpp_status cd_ensemble_members(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
                                  cdmpp_err *err);
-/* Fills kinds, members and calib of m, whose devices are set, and the members of m->order where model.order has any. *kind_log_s (n_kind, n_oof)
- * is the caller's to free; ranks but 0 of a process group get NULL and members of their own only. Errors: those of training a member, EINTERRUPTED. */
+/* Fills kinds, members and calib of m, whose devices are set, and the members of m->order where
+ * model.order has any. *kind_log_s (n_kind, n_oof) is the caller's to free; ranks but 0 of a
+ * process group get NULL and members of their own only. Errors: those of training a member,
+ * EINTERRUPTED. */
 cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
                                CD_GIVE double **kind_log_s, cdmpp_err *err);
 
 /* order_train -- the members of a model for the order, and how much they count.
  *
- *   model.order x folds --> members of losses of ranks --> out of fold: ln order (n_kind, n_oof) --+--> share with the best Spearman in a task
- *   members of seconds, calibrated ---------------------> out of fold: ln median ------------------'
+ *   model.order x folds --> members of losses of ranks --> out of fold: ln order (n_kind, n_oof) -+
+ *   members of seconds, calibrated ----------------------> out of fold: ln median ----------------+
+ *                                                                                                 |
+ *                                      share with the best Spearman in a task <-------------------+
  */
 
-/* m->order, which all ranks train as they train the members of seconds; in `order` of the run's folder. Errors: those of cd_ensemble_members. */
+/* m->order, which all ranks train as they train the members of seconds; in `order` of the run's
+ * folder. Errors: those of cd_ensemble_members. */
 cdmpp_status cd_order_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
                             cdmpp_err *err);
-/* m->order_share of a trained and calibrated model with an order. kind_log_s (n_kind, n_oof): answers of seconds out of fold; *order_log_s
- * (m->order->n_kind, n_oof): those of the order, the caller's to free. Errors: those of evaluating, ENOMEM. */
+/* m->order_share of a trained and calibrated model with an order. kind_log_s (n_kind, n_oof):
+ * answers of seconds out of fold; *order_log_s (m->order->n_kind, n_oof): those of the order, the
+ * caller's to free. Errors: those of evaluating, ENOMEM. */
 cdmpp_status cd_order_weigh(const cd_training_set *t, cd_threads *pool, const double *kind_log_s,
                             cd_model *m, CD_GIVE double **order_log_s, cdmpp_err *err);
 
@@ -197,14 +208,16 @@ cdmpp_status cd_order_weigh(const cd_training_set *t, cd_threads *pool, const do
  *
  * Chunks do not depend on the number of threads, and an answer only on its program. */
 
-/* kind_log_s (n_kind, n) of programs program[0 .. n), which lie by fold, each by the members of its fold. */
+/* kind_log_s (n_kind, n) of programs program[0 .. n), which lie by fold, each by the members of its
+ * fold. */
 cdmpp_status cd_evaluate_oof(const cd_training_set *t, const cd_model *m, cd_threads *pool,
                              const uint32_t *program, size_t n, double *kind_log_s, cdmpp_err *err);
 /* out (n) of programs program[0 .. n) by the whole model. */
 cdmpp_status cd_evaluate(const cd_training_set *t, const cd_model *m, cd_threads *pool,
                          const uint32_t *program, size_t n, cd_model_prediction *out,
                          cdmpp_err *err);
-/* out (n) of programs program[0 .. n) from kind_log_s (n_kind, n), as cd_evaluate_oof gives them. */
+/* out (n) of programs program[0 .. n) from kind_log_s (n_kind, n), as cd_evaluate_oof gives
+ * them. */
 cdmpp_status cd_evaluate_answers(const cd_training_set *t, const cd_model *m, cd_threads *pool,
                                  const uint32_t *program, size_t n, const double *kind_log_s,
                                  cd_model_prediction *out, cdmpp_err *err);
@@ -232,7 +245,8 @@ typedef struct cd_op_forest {
 /* prediction = *bias + score of the trees. Errors: EBACKEND, ENUMERIC, EINTERRUPTED, ENOMEM. */
 cdmpp_status cd_op_forest_grow(const cd_op_forest *f, double *bias, CD_GIVE cd_xgb **out,
                                cdmpp_err *err);
-/* Members of a model's header: program, rows of the tables and of these trained on, configuration. b->oom on ENOMEM. */
+/* Members of a model's header: program, rows of the tables and of these trained on, configuration.
+ * b->oom on ENOMEM. */
 void cd_op_provenance(cd_buf *b, const cd_config *c, size_t n_row, size_t n_trained);
 
 /* A row in its group, an operator on a device; `number` is drawn from the row itself. */
@@ -246,11 +260,8 @@ int cd_op_place_by_number(const void *a, const void *b);
 /* use[row] = 1 for at most `most` rows of each group, 0 for the others. */
 void cd_op_draw(const cd_op_place *p, size_t n, size_t most, uint8_t *use);
 
-enum {
-    CD_LIBRARY_OP_SET_UNSEEN = 1,
-    CD_LIBRARY_OP_SET_SEEN = 2,
-    CD_LIBRARY_OP_SET_BOTH = 3
-}; /* trees of a family */
+/* trees of a family */
+enum { CD_LIBRARY_OP_SET_UNSEEN = 1, CD_LIBRARY_OP_SET_SEEN = 2, CD_LIBRARY_OP_SET_BOTH = 3 };
 
 typedef struct cd_library_op_fitting {
     const cd_config *c;
@@ -260,7 +271,8 @@ typedef struct cd_library_op_fitting {
     void *ctx;
 } cd_library_op_fitting;
 
-/* All rows, group by group, in the order of their numbers, or with the most work first. Free with cd_mem_free. Errors: ENOMEM. */
+/* All rows, group by group, in the order of their numbers, or with the most work first. Free with
+ * cd_mem_free. Errors: ENOMEM. */
 cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d,
                                   bool most_work_first, CD_GIVE cd_op_place **out, cdmpp_err *err);
 /* held[row] = 1 for the tenth of each group that stands first. */
@@ -279,7 +291,8 @@ cdmpp_status cd_op_forest_draw(const cd_config *c, const cd_llm_op_table *t, uin
                                cdmpp_err *err);
 
 /* ---- llm_op_calls.c ---- */
-/* What is known of the kernels in the rows that are used, into m->call. log_base (n): ln of the estimate without them, NaN: none. Names must be in m. Errors: ENOMEM. */
+/* What is known of the kernels in the rows that are used, into m->call. log_base (n): ln of the
+ * estimate without them, NaN: none. Names must be in m. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_calls(const cd_llm_op_table *t, const uint8_t *use, const double *log_base,
                              cd_llm_op_model *m, cdmpp_err *err);
 
@@ -292,14 +305,17 @@ typedef struct cd_llm_op_novel_rows {
     const uint8_t *use;     /* (t->n) */
     const double *log_base; /* (t->n) NaN: the device cannot have run it */
 } cd_llm_op_novel_rows;
-/* Of a family: how far off answers of what is new are (learner/operators/novelty.h). out: zeroed. Errors: ENOMEM, EBACKEND, ENUMERIC. */
+/* Of a family: how far off answers of what is new are (learner/operators/novelty.h). out: zeroed.
+ * Errors: ENOMEM, EBACKEND, ENUMERIC. */
 cdmpp_status cd_llm_op_novelties(const cd_llm_op_novel_rows *a, cd_llm_op_family f,
                                  cd_novelty out[CD_LLM_OP_N_NOVEL], cdmpp_err *err);
 
 /* ---- llm_op_shift.c ---- */
-/* Answers for a device that no training saw: of ln(time / estimate) that trees give this share counts, and then the shift is added. Chosen together so that the mean relative error
- * of devices that were left out (folds count alike) is least, and of both changes half is made: a model of all devices knows more than those that lacked one. target (n): ln(time /
- * estimate); residual (n): what trees without the row's fold miss of it. */
+/* Answers for a device that no training saw: of ln(time / estimate) that trees give this share
+ * counts, and then the shift is added. Chosen together so that the mean relative error of devices
+ * that were left out (folds count alike) is least, and of both changes half is made: a model of all
+ * devices knows more than those that lacked one. target (n): ln(time / estimate); residual (n):
+ * what trees without the row's fold miss of it. */
 typedef struct {
     double share, shift;
 } cd_llm_op_care;
@@ -307,9 +323,9 @@ cd_llm_op_care cd_llm_op_shift(const double *target, const double *residual, con
                                size_t n);
 
 /* ---- library_op_calibrate.c ---- */
-/* Intervals of `m` from rows, sizes and devices that were held out of models of their own; `use`: the rows that m is trained on. Nothing
- * where operators.calibration_rows is 0. out: coverage of the level 0.9, each part by intervals fitted without it. Errors: those of
- * cd_library_op_train. */
+/* Intervals of `m` from rows, sizes and devices that were held out of models of their own; `use`:
+ * the rows that m is trained on. Nothing where operators.calibration_rows is 0. out: coverage of
+ * the level 0.9, each part by intervals fitted without it. Errors: those of cd_library_op_train. */
 cdmpp_status
 cd_library_op_calibrate(const cd_library_op_fitting *a, const uint8_t *use, cd_library_op_model *m,
                         cd_library_op_coverage out[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1],
@@ -326,26 +342,30 @@ void cd_provenance(cd_buf *out, const cd_config *c, const cd_dataset *d, const c
 /* ranking_profile -- profile tuner of a model: one small network for schedule search.
  *
  *   ln label = (ln measured + ln answer of members that never saw the program) / 2
- *   programs of all folds ---------> transformer of rows, 64 wide, one layer of attention = the tuner
- *   programs of all folds but f ---> another like it, f = 0 .. F-1 --> answers for fold f --> constant uncertainty,
- *                                                                                   figures out of fold; then dropped
+ *   programs of all folds -------> transformer of rows, 64 wide, one layer of attention = the tuner
+ *   programs of all folds but f -> another like it, f = 0 .. F-1 --> answers for fold f --+
+ *                                                                                         |
+ *                        constant uncertainty, figures out of fold; then dropped <--------+
  *
- * It is to put the schedules of a task in the order of the whole model, in a twentieth of its time (rows to score).
- * docs/internals/decisions.md has what was tried. */
+ * It is to put the schedules of a task in the order of the whole model, in a twentieth of its time
+ * (rows to score). docs/internals/decisions.md has what was tried. */
 
-/* m->tuner of a trained and calibrated model; kind_log_s (n_kind, n_oof) as the members answered out of fold.
- * *log_s (n_oof): ln seconds of t->oof by networks that never saw them. Errors: those of cd_fit, ENOMEM, EINTERRUPTED. */
+/* m->tuner of a trained and calibrated model; kind_log_s (n_kind, n_oof) as the members answered
+ * out of fold. *log_s (n_oof): ln seconds of t->oof by networks that never saw them. Errors: those
+ * of cd_fit, ENOMEM, EINTERRUPTED. */
 cdmpp_status cd_ranking_profile_train(const cd_training_set *t, const double *kind_log_s,
                                       const cd_ensemble_run *run, cd_model *m,
                                       CD_GIVE double **log_s, cdmpp_err *err);
 
 /* train_net -- one network as a member: cd_fit on some programs of a training set. */
 
-/* Network, scalers and label of e. Errors: those of cd_fit, EMODEL (nothing in `start` to go on from). */
+/* Network, scalers and label of e. Errors: those of cd_fit, EMODEL (nothing in `start` to go on
+ * from). */
 cdmpp_status cd_train_net(const cd_training_set *t, const cd_boost_set *train,
                           const cd_boost_set *valid, const cd_ensemble_run *er,
                           const cd_boost_run *run, cd_member *e, cdmpp_err *err);
-/* For cd_fit_run.tick, of a network called `name` with batches of n_sample programs: passes its steps on as events. */
+/* For cd_fit_run.tick, of a network called `name` with batches of n_sample programs: passes its
+ * steps on as events. */
 typedef struct cd_train_net_tick {
     cd_progress_event_fn *tick; /* NULL: nobody */
     void *ctx;
@@ -357,19 +377,26 @@ bool cd_train_net_step(void *tick, const cd_fit_progress *p);
 /* What was fitted becomes the member's; f is empty afterwards, also on error. Errors: ENOMEM. */
 cdmpp_status cd_train_net_store(CD_TAKE cd_fit_result *f, cd_member *e, cdmpp_err *err);
 
-/* unlike_fit -- which kinds of programs a model was trained on, and how far off it is for kinds that were left out.
+/* unlike_fit -- which kinds of programs a model was trained on, and how far off it is for kinds
+ * that were left out.
  *
  *   kinds of the training programs ──> marks (learner/model/model.h)
- *   reductions of the kinds ──> 4 folds of whole operator kinds ──> trees without a fold ──────────────┐
- *   an intrinsic; a type, threads, vectors or features of a device ──> trees without the programs of one ┼─> their errors on what is left out ──> a law of the reason (unlike_range.h)
- *   programs of a device that is another for its instructions alone (device_law_fit.c) ────────────────┤
- *   the tasks farthest outside of the range, out of fold by the model itself (unlike_range.h) ──────────┘
+ *   reductions of the kinds ──> 4 folds of whole operator kinds ──> trees without a fold ─────────┐
+ *   an intrinsic; a type, threads, vectors or features of a device                                │
+ *       ──> trees without the programs of one ────────────────────────────────────────────────────┤
+ *   programs of a device that is another for its instructions alone (device_law_fit.c) ───────────┤
+ *   the tasks farthest outside of the range, out of fold by the model itself (unlike_range.h) ────┤
+ *                                                                                                 │
+ *   a law of the reason (unlike_range.h) <── their errors on what is left out <───────────────────┘
  *
- * The trees are few and see program vectors: they stand for the model, which would take a training for each. Of what a device itself has something can be left out only where
- * the device has programs beside it. Where fewer than two kinds could be left out there is no law, and a program that is unlike for this reason has no interval. */
+ * The trees are few and see program vectors: they stand for the model, which would take a training
+ * for each. Of what a device itself has something can be left out only where the device has
+ * programs beside it. Where fewer than two kinds could be left out there is no law, and a program
+ * that is unlike for this reason has no interval. */
 
-/* Sets m->trained_on, in the arena of m; kind_log_s as in cd_unlike_range. Where the data set does not know the kinds of all programs: NULL, and a line in `notes`.
- * Errors: EBACKEND, ENOMEM, ENUMERIC. */
+/* Sets m->trained_on, in the arena of m; kind_log_s as in cd_unlike_range. Where the data set does
+ * not know the kinds of all programs: NULL, and a line in `notes`. Errors: EBACKEND, ENOMEM,
+ * ENUMERIC. */
 cdmpp_status cd_unlike_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s,
                            cd_model *m, cd_buf *notes, cdmpp_err *err);
 #endif

@@ -1,4 +1,5 @@
-/* One network member: options from the configuration, start and checkpoint if there are any, then learner/fit. */
+/* One network member: options from the configuration, start and checkpoint if there are any, then
+ * learner/fit. */
 #include "learner/train/train_internal.h"
 
 #include <math.h>
@@ -51,8 +52,9 @@ static cdmpp_status find_start(const cd_model *m, const cd_member *e, cd_fit_sta
     return CDMPP_OK;
 }
 
-/* Facts that the network reads have to be those that it is asked with later. A group that train.facts_without takes away is 0 here and there again in an
- * answer; a scaler that saw nothing but 0 leaves it out, one of a start or of fit.scale none does not. */
+/* Facts that the network reads have to be those that it is asked with later. A group that
+ * train.facts_without takes away is 0 here and there again in an answer; a scaler that saw nothing
+ * but 0 leaves it out, one of a start or of fit.scale none does not. */
 static cdmpp_status check_facts(const cd_training_set *t, const cd_net_config *own,
                                 const cd_net_config *start, cdmpp_err *err) {
     const bool reads = (start ? start : own)->facts;

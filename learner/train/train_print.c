@@ -1,4 +1,5 @@
-/* What cdmpp-train prints when it is done: the same figures that the model file and the report hold. */
+/* What cdmpp-train prints when it is done: the same figures that the model file and the report
+ * hold. */
 #include "learner/train/train.h"
 
 #include <inttypes.h>

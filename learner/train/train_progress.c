@@ -1,4 +1,5 @@
-/* Progress of a training as one line on a terminal or as log lines, from events of several members at once. */
+/* Progress of a training as one line on a terminal or as log lines, from events of several members
+ * at once. */
 #include "learner/train/train.h"
 
 #include <math.h>
@@ -119,9 +120,8 @@ void cd_train_progress_step_at(cd_train_progress *p, const cd_progress_event *t,
     }
     if (due && p->tty) {
         put_bar(&b, p, now);
-        if (b.p)
-            cd_log_redraw(p->log, b.p,
-                          p->width > 8 ? p->width - 1 : 7); /* a full line would wrap */
+        /* a full line would wrap */
+        if (b.p) cd_log_redraw(p->log, b.p, p->width > 8 ? p->width - 1 : 7);
     }
     pthread_mutex_unlock(&p->lock);
     cd_buf_free(&b);

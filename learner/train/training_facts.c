@@ -1,4 +1,5 @@
-/* Facts of loop nests and the analytic times of chosen programs, for members that read them; and whether train.facts auto takes them. */
+/* Facts of loop nests and the analytic times of chosen programs, for members that read them; and
+ * whether train.facts auto takes them. */
 #include "learner/train/training_set.h"
 
 #include <math.h>
@@ -224,8 +225,8 @@ cdmpp_status cd_training_facts_find(cd_training_set *t, bool read, cdmpp_err *er
     cdmpp_status st = cd_err_key(
         err, cd_device_table_open(&t->arena, t->c->device_file, t->c->path, &diag, &path, &l, err),
         "device.file");
-    if (st == CDMPP_EIO && t->c->train_facts == CD_CONFIG_FACTS_AUTO &&
-        !t->c->device_file[0]) { /* nobody asked for one */
+    /* nobody asked for one */
+    if (st == CDMPP_EIO && t->c->train_facts == CD_CONFIG_FACTS_AUTO && !t->c->device_file[0]) {
         if (err) *err = (cdmpp_err){0};
         cd_diag_free(&diag);
         if (t->arena.oom) return CD_FAIL(err, ENOMEM, "descriptions of devices");

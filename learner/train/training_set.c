@@ -1,4 +1,5 @@
-/* What members are trained on: programs that are kept, their parts, folds, groups, weights and devices. */
+/* What members are trained on: programs that are kept, their parts, folds, groups, weights and
+ * devices. */
 #include "learner/train/training_set.h"
 
 #include <limits.h>
@@ -70,7 +71,8 @@ static uint64_t name_number(const char *network) {
     return cd_stable_id_name(name);
 }
 
-/* Whole networks take folds in turn. A task of networks in different folds has none; one of no network keeps its own. */
+/* Whole networks take folds in turn. A task of networks in different folds has none; one of no
+ * network keeps its own. */
 static cdmpp_status fold_networks(const cd_training_set *t, cd_arena *work, uint64_t seed,
                                   const uint8_t *used, uint8_t *fold, cdmpp_err *err) {
     const cd_dataset *d = t->d;
@@ -236,8 +238,9 @@ static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err 
 }
 
 /* ---- all ---- */
-/* What a training takes in memory over the arrays of its data. Measured with 103,000 programs of 2.8 rows, rows and program side by side: 2.0 kB a
- * program of data without leaves, 14.1 in all, as XGBoost has 8 bytes for each value of a matrix; networks have batches beside the data. */
+/* What a training takes in memory over the arrays of its data. Measured with 103,000 programs of
+ * 2.8 rows, rows and program side by side: 2.0 kB a program of data without leaves, 14.1 in all, as
+ * XGBoost has 8 bytes for each value of a matrix; networks have batches beside the data. */
 enum { OF_TREES = 7, OF_NETWORKS = 2 };
 
 static uint64_t times_data(const cd_member_plan *plan) {
@@ -259,9 +262,9 @@ cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan
                                                    plan->wish ? &why : err);
     without.facts = false;
     if (!plan->wish || !st) return st;
+    /* files of an earlier version */
     if (st == CDMPP_ENODATA || st == CDMPP_ESCHEMA)
-        return cd_dataset_load_within(c->data_files.v, c->data_files.n, &without, out,
-                                      err); /* files of an earlier version */
+        return cd_dataset_load_within(c->data_files.v, c->data_files.n, &without, out, err);
     if (err) *err = why;
     return st;
 }

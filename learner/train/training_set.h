@@ -7,12 +7,13 @@
  *     1     ALWAYS                     0
  *     F     0 .. F-1, drawn            0 .. F-1, drawn
  *
- * With F > 1 train and validation programs are one pool, cut by task (splits that hold
- * out tasks, networks or devices; by whole networks with model.fold_by) or by program (record, interleaved). "Out of fold" are
- * the programs with a fold, judged by members that never saw theirs. The test part is
- * only listed.
+ * With F > 1 train and validation programs are one pool, cut by task (splits that hold out tasks,
+ * networks or devices; by whole networks with model.fold_by) or by program (record, interleaved).
+ * "Out of fold" are the programs with a fold, judged by members that never saw theirs. The test
+ * part is only listed.
  *
- * train.facts auto is decided here (training_facts.c), by what a training with prior would refuse. */
+ * train.facts auto is decided here (training_facts.c), by what a training with prior would
+ * refuse. */
 #ifndef CD_TRAINING_SET_H
 #define CD_TRAINING_SET_H
 #include "learner/config/config.h"
@@ -22,8 +23,8 @@ enum { CD_FOLD_BY_TASK, CD_FOLD_BY_NETWORK }; /* model.fold_by */
 #define CD_FOLD_NEVER  254
 
 typedef struct cd_training_set {
-    const cd_config
-        *c; /* borrowed; of train.facts auto a copy with what was chosen, which borrows */
+    /* borrowed; of train.facts auto a copy with what was chosen, which borrows */
+    const cd_config *c;
     const cd_dataset *d; /* borrowed, or own */
     cd_dataset *own;
     cd_split *split;
@@ -44,24 +45,26 @@ typedef struct cd_training_set {
     size_t w_device;        /* numbers of a device: device.features */
     float *device_vector;   /* (n_device, w_device) */
     cd_facts_set facts_set; /* which facts the programs have; with numbers */
-    cd_device_numbers
-        *numbers;           /* (n_device) that analytic times are of; NULL: no member reads facts */
+    /* (n_device) that analytic times are of; NULL: no member reads facts */
+    cd_device_numbers *numbers;
     float *analytic;        /* (d->n, CD_N_ANALYTIC) NaN of programs in no part; likewise */
     unsigned facts_without; /* train.facts_without: groups of CD_FACTS_GROUPS, a bit each */
     cd_buf unusual;         /* numbers of the descriptions that no chip has, a line each */
-    cd_buf
-        no_facts; /* why train.facts auto takes none, and what helps; empty: it takes some, or nothing reads them */
+    /* why train.facts auto takes none, and what helps; empty: it takes some, or nothing reads
+     * them */
+    cd_buf no_facts;
     cd_program_view view; /* of all programs of d */
     cd_arena arena;
 } cd_training_set;
 
-/* The data of data.files, all that the members of `plan` need (its leaves and trees). Where a training in memory would take more than
- * train.memory they are on disk (cd_spool_on_disk). share: NULL, or with the other ranks of this machine. Errors: those of
- * cd_dataset_load_within. */
+/* The data of data.files, all that the members of `plan` need (its leaves and trees). Where a
+ * training in memory would take more than train.memory they are on disk (cd_spool_on_disk). share:
+ * NULL, or with the other ranks of this machine. Errors: those of cd_dataset_load_within. */
 cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan,
                                   const cd_dataset_share *share, CD_GIVE cd_dataset **out,
                                   cdmpp_err *err);
-/* How many trainings of d have room in train.memory at the same time; at least 1, INT_MAX without a limit. Of data on disk: 1. */
+/* How many trainings of d have room in train.memory at the same time; at least 1, INT_MAX without a
+ * limit. Of data on disk: 1. */
 int cd_training_set_at_once(const cd_config *c, const cd_member_plan *plan, const cd_dataset *d);
 /* d NULL: loads data.files. Leaves are loaded when a member wants them. Free t after an
  * error too. Errors: those of loading, choosing and splitting; ESCHEMA (a device without
@@ -76,8 +79,9 @@ static inline bool cd_training_set_chosen(const cd_training_set *t, size_t i) {
 /* Unusual numbers of a list of devices go to t->unusual, once. Errors: ENOMEM. */
 cdmpp_status cd_training_set_note_unusual(cd_training_set *t, const cd_device_table *l,
                                           cdmpp_err *err);
-/* What members that read facts need, when devices are numbered: t->facts_set, numbers, analytic; `read`: there are such members. train.facts auto becomes prior or none (t->c), with the
- * reason in t->no_facts. Errors: ESCHEMA (a device without description, or with one that says too little), ENODATA (programs without facts, or of both
- * kinds), ERANGE, ENUMERIC, EIO, ENOMEM. */
+/* What members that read facts need, when devices are numbered: t->facts_set, numbers, analytic;
+ * `read`: there are such members. train.facts auto becomes prior or none (t->c), with the reason in
+ * t->no_facts. Errors: ESCHEMA (a device without description, or with one that says too little),
+ * ENODATA (programs without facts, or of both kinds), ERANGE, ENUMERIC, EIO, ENOMEM. */
 cdmpp_status cd_training_facts_find(cd_training_set *t, bool read, cdmpp_err *err);
 #endif

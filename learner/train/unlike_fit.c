@@ -126,7 +126,8 @@ static cdmpp_status groups(work *w, size_t *n, cdmpp_err *err) {
 }
 
 /* ---- trees without what is left out ---- */
-/* Every k-th program that is asked about, or that is not left out, so that there are at most `most`. */
+/* Every k-th program that is asked about, or that is not left out, so that there are at most
+ * `most`. */
 static size_t list(const work *w, bool asked, size_t most) {
     const cd_training_set *t = w->t;
     size_t all = 0, n = 0, seen = 0;
@@ -140,7 +141,8 @@ static size_t list(const work *w, bool asked, size_t most) {
     return n;
 }
 
-/* The errors are of operator kinds, or all of one group. The last tenth of the list tells when to stop: programs of other tasks, as logs follow tasks. */
+/* The errors are of operator kinds, or all of one group. The last tenth of the list tells when to
+ * stop: programs of other tasks, as logs follow tasks. */
 static cdmpp_status judge(work *w, bool operators, uint32_t group, cdmpp_err *err) {
     const cd_training_set *t = w->t;
     cd_member e = {.kind = CD_MEMBER_PROGRAM, .fold = -1};
@@ -148,8 +150,8 @@ static cdmpp_status judge(work *w, bool operators, uint32_t group, cdmpp_err *er
     const cd_boost_run run = {.name = "unlike", .nthread = w->nthread};
     const size_t n = list(w, false, MOST_TRAIN), n_valid = n / VALID_EVERY;
     if (n_valid < 2) return CDMPP_OK;
-    const cd_boost_set train = {n - n_valid, w->program, w->log_s, NULL},
-                       valid = {n_valid, w->program + n - n_valid, w->log_s + n - n_valid, NULL};
+    const cd_boost_set train = {n - n_valid, w->program, w->log_s, NULL};
+    const cd_boost_set valid = {n_valid, w->program + n - n_valid, w->log_s + n - n_valid, NULL};
     double *answer = cd_mem_zalloc(MOST_TEST, sizeof *answer);
     if (!answer) return CD_FAIL(err, ENOMEM, "%d answers", MOST_TEST);
     cdmpp_status st = cd_boost(&t->view, &train, &valid, &w->c, &run, &e, err);
@@ -203,8 +205,9 @@ static bool has_mark(const char *kind, const char *mark) {
     return false;
 }
 
-/* What a training without the programs with this mark would be asked about. device: whose they are, where the reason is of a device itself; what it has without the mark must be
- * enough to answer for the others. *digest: of which programs, for marks that come together are one experiment. */
+/* What a training without the programs with this mark would be asked about. device: whose they are,
+ * where the reason is of a device itself; what it has without the mark must be enough to answer for
+ * the others. *digest: of which programs, for marks that come together are one experiment. */
 static bool leave_out(work *w, const reason *r, const char *mark, uint32_t device,
                       uint64_t *digest) {
     const cd_training_set *t = w->t;

@@ -1,4 +1,5 @@
-/* The limit of the range for programs whose kinds are known, from what is out of fold, and how far off the farthest are. */
+/* The limit of the range for programs whose kinds are known, from what is out of fold, and how far
+ * off the farthest are. */
 #include "learner/train/unlike_range.h"
 
 #include <math.h>
@@ -135,7 +136,8 @@ static size_t weigh(judged *v, size_t n) {
     return n_group;
 }
 
-/* A task that comes next has any rank among those that were judged: (1 - share)(1 + 1/n), as in calibration_spread.c. */
+/* A task that comes next has any rank among those that were judged: (1 - share)(1 + 1/n), as in
+ * calibration_spread.c. */
 double cd_unlike_range_limit(judged *v, size_t n) {
     const double n_group = (double)weigh(v, n), most = n_group - (1 - share) * (n_group + 1);
     double flagged = 0;
@@ -210,7 +212,8 @@ void cd_unlike_law_of(cd_unlike_error *e, size_t n, double level, cd_unlike_law 
 /* ---- how far off ---- */
 enum { LEAST_TASKS = 3, BESIDE = 2 };
 
-/* The tasks beyond the limit; where these are few the farthest of all, of which the others are at least as many again. *n: their programs; v is by distance. */
+/* The tasks beyond the limit; where these are few the farthest of all, of which the others are at
+ * least as many again. *n: their programs; v is by distance. */
 static size_t farthest(const judged *v, size_t n, double limit) {
     uint32_t task[LEAST_TASKS];
     size_t tasks = 0, k = 0;

@@ -1,11 +1,15 @@
-/* unlike_range -- how far outside of the columns' range a program of a known kind may lie and still be like those of training.
+/* unlike_range -- how far outside of the columns' range a program of a known kind may lie and still
+ * be like those of training.
  *
- *   programs of a fold ──> new marks beside the other folds? ──┐
- *                     └──> distance from the other folds' range ┴─> the least limit at which at most 5 % of the programs are flagged, each
- *                                                                   task counting the same, for either reason
+ *   programs of a fold ─┬─> new marks beside the other folds? ─────┐
+ *                       └─> distance from the other folds' range ──┴─> limit
  *
- * The range's own limit (learner/model/calibration.h) is for rows alone. Where marks are compared too it would flag further programs of tasks like
- * those of training: this limit leaves to the range what the marks leave of the 5 %. */
+ * It is the least limit at which at most 5 % of the programs are flagged, each task counting the
+ * same, for either reason.
+ *
+ * The range's own limit (learner/model/calibration.h) is for rows alone. Where marks are compared
+ * too it would flag further programs of tasks like those of training: this limit leaves to the
+ * range what the marks leave of the 5 %. */
 #ifndef CD_UNLIKE_RANGE_H
 #define CD_UNLIKE_RANGE_H
 #include "learner/model/model.h"
@@ -20,20 +24,26 @@ typedef struct cd_unlike_range_program {
 /* The limit for these programs, which are put in another order. */
 double cd_unlike_range_limit(cd_unlike_range_program *v, size_t n);
 
-/* to->range, a distance as cd_model_prediction.outside; where marks alone flag 5 %, the largest distance of a program out of fold. And the law of programs that are out of range, by how
- * far off the model is out of fold for the farthest tasks; kind_log_s (n_kind, n_oof) as its members answered, NULL: no law. Errors: ENOMEM, those of cd_evaluate_answers. */
+/* to->range, a distance as cd_model_prediction.outside; where marks alone flag 5 %, the largest
+ * distance of a program out of fold. And the law of programs that are out of range, by how far off
+ * the model is out of fold for the farthest tasks; kind_log_s (n_kind, n_oof) as its members
+ * answered, NULL: no law. Errors: ENOMEM, those of cd_evaluate_answers. */
 cdmpp_status cd_unlike_range(const cd_training_set *t, const double *kind_log_s, const cd_model *m,
                              cd_trained_on *to, cdmpp_err *err);
 
-/* unlike_law -- from errors of programs that were left out to the interval of the next kind (cd_unlike_law, learner/model/model.h).
+/* unlike_law -- from errors of programs that were left out to the interval of the next kind
+ * (cd_unlike_law, learner/model/model.h).
  *
  *   errors of kind 1 ─┐  mean of each kind ──> shift ─┐
  *   errors of kind 2 ─┼─ what is left of them ──> own ┴──> low, high
  *   ...              ─┘
  *
- *   (1) each kind counts the same, whatever its number of programs: each is one draw of "a kind that was never seen";
- *   (2) with many kinds low and high are quantiles of all errors, at p (1 + 1/kinds), as in calibration_spread.c;
- *   (3) few kinds do not reach that far: then the shift of the next one has the quantiles of Student's t, around no shift, and what programs have of their own is added in
+ *   (1) each kind counts the same, whatever its number of programs: each is one draw of "a kind
+ *       that was never seen";
+ *   (2) with many kinds low and high are quantiles of all errors, at p (1 + 1/kinds), as in
+ *       calibration_spread.c;
+ *   (3) few kinds do not reach that far: then the shift of the next one has the quantiles of
+ *       Student's t, around no shift, and what programs have of their own is added in
  *       quadrature. */
 enum { CD_UNLIKE_LAW_LEAST = 2 }; /* kinds; fewer say nothing of a further one */
 typedef struct cd_unlike_error {

@@ -1,14 +1,19 @@
-/* Trees for many rows at a time, where the processor has AVX-512 (BW). What they answer is equal, bit by bit, to the walk of tree_inference.c.
+/* Trees for many rows at a time, where the processor has AVX-512 (BW). What they answer is equal,
+ * bit by bit, to the walk of tree_inference.c.
  *
- *   byte      of a value: how many of its column's cuts (255 at most, of all trees together) are no more than the value; a missing value is 0 or 255 by its side.
- *             value < cut number j   is   byte <= j
- *   slot      the bytes of a column and of the side that a missing value takes, of all rows
- *   level     a row is at a place of its tree's level, 0 to 127. Two tables of bytes tell the slot and the cut there. Rows take the slot's byte from each slot
- *             of the level in turn, those that ask for it, and step to place 2p or 2p + 1
- *   leaf      values stand by their place in the last level; a leaf above it has nodes below it that all lead to the left
+ *   byte   of a value: how many of its column's cuts (255 at most, of all trees together) are no
+ *          more than the value; a missing value is 0 or 255 by its side.
+ *          value < cut number j   is   byte <= j
+ *   slot   the bytes of a column and of the side that a missing value takes, of all rows
+ *   level  a row is at a place of its tree's level, 0 to 127. Two tables of bytes tell the slot and
+ *          the cut there. Rows take the slot's byte from each slot
+ *          of the level in turn, those that ask for it, and step to place 2p or 2p + 1
+ *   leaf   values stand by their place in the last level; a leaf above it has nodes below it that
+ *          all lead to the left
  *
- * A tree of 8 levels has up to 255 nodes and some 60 slots in its levels, so this is less than to compare at each node. Four times 64 rows go at a time: a level's
- * tables are read once for all. Leaves are added in float, tree after tree, as ever. */
+ * A tree of 8 levels has up to 255 nodes and some 60 slots in its levels, so this is less than to
+ * compare at each node. Four times 64 rows go at a time: a level's tables are read once for all.
+ * Leaves are added in float, tree after tree, as ever. */
 #include <float.h>
 #include <immintrin.h>
 #include <math.h>
@@ -45,8 +50,8 @@ struct cd_tree_bytes {
     float *cut;     /* (n_column, CUTS) ascending, then infinity */
     tree *tree;     /* (n_tree) */
     uint8_t *table; /* (n_table) of each level the cut of each place, then its slot */
-    uint32_t *
-        list; /* (n_list) of each level how many slots it has, then each, in EACH of its four bytes */
+    /* (n_list) of each level how many slots it has, then each, in EACH of its four bytes */
+    uint32_t *list;
     float *leaf; /* (n_leaf) */
 };
 
@@ -138,7 +143,8 @@ static void lay(const making *m, const tree *t, uint32_t at, size_t level, size_
     lay(m, t, n->kid[1], level + 1, 2 * place + 1);
 }
 
-/* The slots of a level. Places without a node have cut 255, so all go to the left, and a slot that is there. */
+/* The slots of a level. Places without a node have cut 255, so all go to the left, and a slot that
+ * is there. */
 static void list(cd_tree_bytes *b, uint8_t *table, size_t n) {
     uint32_t *count = &b->list[b->n_list++];
     bool seen[CUTS] = {false};
@@ -170,8 +176,8 @@ static bool trees(const cd_tree_inference *f, cd_tree_bytes *b) {
     for (size_t t = 0; t < f->n_tree; t++) {
         b->tree[t] = (tree){.table = b->n_table, .leaf = b->n_leaf, .depth = f->depth[t]};
         b->n_table += table_at(f->depth[t]);
-        b->n_leaf += f->depth[t] > 5 ? (size_t)1 << f->depth[t]
-                                     : TABLE; /* tables of leaves are read whole */
+        /* tables of leaves are read whole */
+        b->n_leaf += f->depth[t] > 5 ? (size_t)1 << f->depth[t] : TABLE;
     }
     b->table = cd_mem_zalloc(b->n_table + 1, sizeof *b->table);
     b->leaf = cd_mem_zalloc(b->n_leaf + 1, sizeof *b->leaf);
@@ -195,8 +201,8 @@ static bool room(making *m, size_t width) {
     }
     m->cuts = cd_mem_zalloc(b->n_column + 1, sizeof *m->cuts);
     b->cut = cd_mem_zalloc(b->n_column * CUTS + 1, sizeof *b->cut);
-    b->list = cd_mem_zalloc(inner + MOST_DEPTH * f->n_tree + 1,
-                            sizeof *b->list); /* a level has no more slots than nodes */
+    /* a level has no more slots than nodes */
+    b->list = cd_mem_zalloc(inner + MOST_DEPTH * f->n_tree + 1, sizeof *b->list);
     return m->cuts && b->cut && b->list && trees(f, b);
 }
 
@@ -243,7 +249,8 @@ WIDE static inline __m512i rank_of(const float *cut, __m512 v) {
                                  n, _mm512_set1_epi32(1));
 }
 
-/* The bytes of 16 rows of a column. The last cut of all is infinite, so it counts as more than every value, infinite ones too. */
+/* The bytes of 16 rows of a column. The last cut of all is infinite, so it counts as more than
+ * every value, infinite ones too. */
 WIDE static void bytes_16(const column *k, const float *cut, const float *value, uint8_t *left,
                           uint8_t *right) {
     const __m512 x = _mm512_load_ps(value), v = _mm512_min_ps(x, _mm512_set1_ps(FLT_MAX));
@@ -276,7 +283,8 @@ WIDE static void bytes_of(const cd_tree_bytes *b, const float *x, size_t n, size
     }
 }
 
-/* All rows, by `table` of the level from their places to the next ones; returns the end of the level's slots. */
+/* All rows, by `table` of the level from their places to the next ones; returns the end of the
+ * level's slots. */
 WIDE static inline __attribute__((always_inline)) const uint32_t *
 step(const uint8_t *table, size_t size, const uint32_t *slot, uint8_t (*v)[CD_TREE_BYTES_ROWS],
      size_t blocks, __m512i *at) {
@@ -308,7 +316,8 @@ step(const uint8_t *table, size_t size, const uint32_t *slot, uint8_t (*v)[CD_TR
     return end;
 }
 
-/* Values of leaves by their numbers, from n tables of 32: a processor gathers slower than it permutes. */
+/* Values of leaves by their numbers, from n tables of 32: a processor gathers slower than it
+ * permutes. */
 WIDE static __m512 values(const float *leaf, size_t n, __m128i number) {
     const __m512i at = _mm512_cvtepu8_epi32(number), table = _mm512_srli_epi32(at, 5);
     __m512 v = _mm512_permutex2var_ps(_mm512_loadu_ps(leaf), at, _mm512_loadu_ps(leaf + 16));

@@ -1,5 +1,6 @@
-/* Walks the trees of a booster. One walk mostly waits for memory, so eight go at a time: eight trees for one row, or eight rows
- * in one tree. Leaves lead to themselves, so all walks of a tree take as many steps as it is deep and need no condition. */
+/* Walks the trees of a booster. One walk mostly waits for memory, so eight go at a time: eight
+ * trees for one row, or eight rows in one tree. Leaves lead to themselves, so all walks of a tree
+ * take as many steps as it is deep and need no condition. */
 
 #include "learner/trees/tree_inference_internal.h"
 

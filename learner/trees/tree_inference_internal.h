@@ -18,7 +18,8 @@ struct cd_tree_inference {
     bool oom;                     /* while reading */
 };
 
-/* *out NULL: more than 255 columns with sides, a tree of more than 65535 nodes, cuts that are not finite. Errors: ENOMEM. */
+/* *out NULL: more than 255 columns with sides, a tree of more than 65535 nodes, cuts that are not
+ * finite. Errors: ENOMEM. */
 cdmpp_status cd_tree_walk_new(const cd_tree_inference *f, size_t width, CD_GIVE cd_tree_walk **out,
                               cdmpp_err *err);
 void cd_tree_walk_free(CD_TAKE cd_tree_walk *w); /* NULL is fine */
@@ -26,12 +27,14 @@ void cd_tree_walk_free(CD_TAKE cd_tree_walk *w); /* NULL is fine */
 void cd_tree_walk_score(const cd_tree_inference *f, const float *x, size_t n, size_t width,
                         size_t n_tree, float *out);
 
-/* *out NULL: more than 255 cuts of a column, 255 columns with sides or 8 levels, cuts that are not finite, or no AVX-512. Errors: ENOMEM. */
+/* *out NULL: more than 255 cuts of a column, 255 columns with sides or 8 levels, cuts that are not
+ * finite, or no AVX-512. Errors: ENOMEM. */
 cdmpp_status cd_tree_bytes_new(const cd_tree_inference *f, size_t width,
                                CD_GIVE cd_tree_bytes **out, cdmpp_err *err);
 void cd_tree_bytes_free(CD_TAKE cd_tree_bytes *b); /* NULL is fine */
 bool cd_tree_bytes_here(void);
-/* By f->bytes, which is there; n 1 to CD_TREE_BYTES_ROWS. It takes as long for few rows as for 64. */
+/* By f->bytes, which is there; n 1 to CD_TREE_BYTES_ROWS. It takes as long for few rows as for
+ * 64. */
 enum { CD_TREE_BYTES_ROWS = 256 };
 void cd_tree_bytes_score(const cd_tree_inference *f, const float *x, size_t n, size_t width,
                          size_t n_tree, float *out);

@@ -1,11 +1,16 @@
-/* Reads a booster in XGBoost's UBJ form, the only reader of such bytes: XGBoost itself believes what a file says (numbers of children, parents, trees), so
- * that a file made by hand crashes it. Every field is checked, those that the walk does not need as well, for who exports the trees hands them to XGBoost.
+/* Reads a booster in XGBoost's UBJ form, the only reader of such bytes: XGBoost itself believes
+ * what a file says (numbers of children, parents, trees), so that a file made by hand crashes it.
+ * Every field is checked, those that the walk does not need as well, for who exports the trees
+ * hands them to XGBoost.
  *
- *   {version: [..], learner: {attributes: {}, feature_names: [], feature_types: [], objective: {name: "reg:squarederror", ...},
+ *   {version: [..], learner: {attributes: {}, feature_names: [], feature_types: [], objective:
+ *   {name: "reg:squarederror", ...},
  *    learner_model_param: {base_score: "0E0", num_class: "0", num_feature: "513", ...},
- *    gradient_booster: {name: "gbtree", model: {gbtree_model_param, tree_info: [0, ..], trees: [{left_children: [..], ...}, ..]}}}}
+ *    gradient_booster: {name: "gbtree", model: {gbtree_model_param, tree_info: [0, ..], trees:
+ *    [{left_children: [..], ...}, ..]}}}}
  *
- * Forms: XGBoost 1.6 to 3.0 (iteration_indptr since 2.0). What is not written by a regression by squared error is refused with its key. */
+ * Forms: XGBoost 1.6 to 3.0 (iteration_indptr since 2.0). What is not written by a regression by
+ * squared error is refused with its key. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,10 +20,8 @@
 #include "learner/trees/tree_inference_internal.h"
 #include "learner/trees/ubj_internal.h"
 
-enum {
-    NO_NODE = INT32_MAX,
-    DELETED = INT32_MAX
-}; /* the parent of the root; the column of a node that was pruned away */
+/* the parent of the root; the column of a node that was pruned away */
+enum { NO_NODE = INT32_MAX, DELETED = INT32_MAX };
 #define N_OF(table) (sizeof(table) / sizeof *(table))
 
 /* Calls of an object's keys: every one of them is named in errors. */
@@ -100,7 +103,8 @@ static cdmpp_status at_node(cdmpp_err *err, cdmpp_status st, int k, size_t i) {
     return cd_err_key(err, cd_err_index(err, st, i), member[k].key);
 }
 
-/* Nodes that were pruned away stay in the arrays, as leaves of a column that no file has. XGBoost looks at their parents, too. */
+/* Nodes that were pruned away stay in the arrays, as leaves of a column that no file has. XGBoost
+ * looks at their parents, too. */
 static cdmpp_status check_nodes(tree *t, cdmpp_err *err) {
     t->n_deleted = 0;
     for (size_t i = 0; i < t->n; i++) {
@@ -218,7 +222,8 @@ static cdmpp_status check_tree_param(const tree *t, cdmpp_err *err) {
     return cd_err_key(err, says_scalar_leaf(m[3].at, err), m[3].key);
 }
 
-/* Tree k of f, whose nodes come behind those of the trees before. *sum: of the largest leaves so far: no row has a score beyond it. */
+/* Tree k of f, whose nodes come behind those of the trees before. *sum: of the largest leaves so
+ * far: no row has a score beyond it. */
 static cdmpp_status read_tree(cd_tree_inference *f, size_t k, tree *t, double *sum,
                               cdmpp_err *err) {
     int64_t id;
@@ -246,9 +251,9 @@ static cdmpp_status count_nodes(cd_ubj at, size_t n, size_t *n_node, cdmpp_err *
     tree t;
     *n_node = 0;
     for (size_t k = 0; k < n; k++) {
-        cdmpp_status st = open_tree(at, &t, err);
-        if (!st) st = cd_ubj_pass(&at, err);
+        const cdmpp_status st = open_tree(at, &t, err);
         if (st) return cd_err_index(err, st, k);
+        cd_ubj_pass(&at);
         *n_node += t.n;
     }
     return *n_node < UINT32_MAX / 2
@@ -269,10 +274,10 @@ static cdmpp_status read_trees(cd_ubj at, size_t width, cd_tree_inference *f, cd
     f->n_tree = n;
     for (size_t k = 0; k < n; k++) {
         tree t = {.width = width};
-        cdmpp_status st = open_tree(at, &t, err);
-        if (!st) st = read_tree(f, k, &t, &sum, err);
-        if (!st) st = cd_ubj_pass(&at, err);
+        (void)open_tree(at, &t, NULL); /* count_nodes took it */
+        const cdmpp_status st = read_tree(f, k, &t, &sum, err);
         if (st) return cd_err_index(err, st, k);
+        cd_ubj_pass(&at);
     }
     return CDMPP_OK;
 }
@@ -353,8 +358,8 @@ static cdmpp_status read_param(cd_ubj at, size_t width, float *base, cdmpp_err *
 }
 
 static cdmpp_status check_objective(cd_ubj at, cdmpp_err *err) {
-    cd_ubj_member m[] = {{.key = "name", .kind = 'S'}, {.key = "reg_loss_param", .kind = '{'}},
-                  weight[] = {{.key = "scale_pos_weight", .kind = 'S'}};
+    cd_ubj_member m[] = {{.key = "name", .kind = 'S'}, {.key = "reg_loss_param", .kind = '{'}};
+    cd_ubj_member weight[] = {{.key = "scale_pos_weight", .kind = 'S'}};
     CD_TRY(cd_ubj_object(at, m, N_OF(m), err));
     AT(err, m[0].key, cd_ubj_says(m[0].at, "reg:squarederror", err));
     AT(err, m[1].key, cd_ubj_object(m[1].at, weight, 1, err));
@@ -410,4 +415,47 @@ cdmpp_status cd_tree_inference_read(const void *ubj, size_t n, size_t width,
     if (st) cd_tree_inference_free(f);
     else *out = f;
     return st;
+}
+
+/* ---- what no answer needs ---- */
+/* Goes into the first of the n members of an object. */
+static cdmpp_status into(cd_ubj *at, cd_ubj_member *m, size_t n, cdmpp_err *err) {
+    CD_TRY(cd_ubj_object(*at, m, n, err));
+    *at = m[0].at;
+    return CDMPP_OK;
+}
+
+static cdmpp_status into_trees(cd_ubj *at, cdmpp_err *err) {
+    cd_ubj_member file[] = {{.key = "learner", .kind = '{'}, {.key = "version", .kind = '['}};
+    cd_ubj_member learner[] = {
+        {.key = "gradient_booster", .kind = '{'},    {.key = "attributes", .kind = '{'},
+        {.key = "feature_names", .kind = '['},       {.key = "feature_types", .kind = '['},
+        {.key = "learner_model_param", .kind = '{'}, {.key = "objective", .kind = '{'}};
+    cd_ubj_member booster[] = {{.key = "model", .kind = '{'}, {.key = "name", .kind = 'S'}};
+    cd_ubj_member model[] = {{.key = "trees", .kind = '['},
+                             {.key = "gbtree_model_param", .kind = '{'},
+                             {.key = "tree_info", .kind = '['},
+                             {.key = "iteration_indptr", .kind = '[', .optional = true}};
+    CD_TRY(cd_ubj_whole(*at, err));
+    CD_TRY(into(at, file, N_OF(file), err));
+    CD_TRY(into(at, learner, N_OF(learner), err));
+    CD_TRY(into(at, booster, N_OF(booster), err));
+    return into(at, model, N_OF(model), err);
+}
+
+cdmpp_status cd_tree_inference_forget(void *ubj, size_t n, cdmpp_err *err) {
+    static const int forgotten[] = {LOSS, HESSIAN, WEIGHT};
+    unsigned char *bytes = ubj;
+    cd_ubj at = {ubj, n};
+    size_t n_tree;
+    CD_TRY(into_trees(&at, err));
+    CD_TRY(cd_ubj_list(&at, &n_tree, err));
+    for (size_t k = 0; k < n_tree; k++) {
+        tree t;
+        CD_TRY(open_tree(at, &t, err));
+        for (size_t i = 0; i < N_OF(forgotten); i++)
+            memset(bytes + (t.data[forgotten[i]] - bytes), 0, 4 * t.n);
+        cd_ubj_pass(&at);
+    }
+    return CDMPP_OK;
 }

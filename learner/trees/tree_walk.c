@@ -1,12 +1,18 @@
-/* The same trees in a form that is walked fast. What it answers is equal, bit by bit, to the walk of tree_inference.c, which stays as the slow truth.
+/* The same trees in a form that is walked fast. What it answers is equal, bit by bit, to the walk
+ * of tree_inference.c, which stays as the slow truth.
  *
- *   node      8 bytes: {cut, slot, kid}; kids stand side by side, so x[slot] < cut goes to kid, else to kid + 1
- *   slot      a column and the side that a missing value takes: NaN is -infinity where it goes left, infinity where it goes right, so a step has no condition
- *   leaf      cut is its value, slot 0 is -infinity, kid is the leaf itself: walks of a tree take as many steps as it is deep
- *   lines     the first three levels of a tree share a line of the cache, then each two levels do: one row reads few lines of each of some hundred trees
+ *   node   8 bytes: {cut, slot, kid}; kids stand side by side, so x[slot] < cut goes to kid, else
+ *          to kid + 1
+ *   slot   a column and the side that a missing value takes: NaN is -infinity where it goes left,
+ *          infinity where it goes right, so a step has no condition
+ *   leaf   cut is its value, slot 0 is -infinity, kid is the leaf itself: walks of a tree take as
+ *          many steps as it is deep
+ *   lines  the first three levels of a tree share a line of the cache, then each two levels do: one
+ *          row reads few lines of each of some hundred trees
  *
- * TREES trees are walked at a time: one walk waits for memory while the others go on. Several rows in one tree at a time were slower. Leaves are added in float in the
- * order of the trees, as ever. */
+ * TREES trees are walked at a time: one walk waits for memory while the others go on. Several rows
+ * in one tree at a time were slower. Leaves are added in float in the order of the trees, as
+ * ever. */
 #include <math.h>
 #include <string.h>
 
@@ -79,7 +85,8 @@ static size_t line_of(const cd_tree_inference *f, const uint32_t kid[2]) {
     return 2 + (is_leaf(f, kid[0]) ? 0 : (size_t)2) + (is_leaf(f, kid[1]) ? 0 : (size_t)2);
 }
 
-/* The two kids at `at` and their kids behind them; then what is below these, each pair with its kids in a line. */
+/* The two kids at `at` and their kids behind them; then what is below these, each pair with its
+ * kids in a line. */
 static void pair(layout *l, const uint32_t kid[2], size_t at) {
     size_t below[2];
     for (int k = 0; k < 2; k++) {

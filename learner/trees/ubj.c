@@ -16,6 +16,11 @@ static bool take(cd_ubj *r, size_t n, const unsigned char **out) {
 
 static bool peek(const cd_ubj *r, char c) { return r->n && *r->p == (unsigned char)c; }
 
+static bool eat(cd_ubj *r, char c) {
+    const unsigned char *p;
+    return peek(r, c) && take(r, 1, &p);
+}
+
 static size_t size_of(unsigned char type) {
     switch (type) {
     case 'i':
@@ -82,9 +87,7 @@ static bool array_head(cd_ubj *r, unsigned char *type, size_t *count, bool *coun
         *type = p[1];
     }
     *counted = peek(r, '#');
-    return *counted
-               ? take(r, 1, &p) && length(r, count) && *count <= r->n / (*type ? size_of(*type) : 1)
-               : !*type;
+    return eat(r, '#') ? length(r, count) && *count <= r->n / (*type ? size_of(*type) : 1) : !*type;
 }
 
 static bool skip(cd_ubj *r, int depth);
@@ -97,7 +100,7 @@ static bool skip_array(cd_ubj *r, int depth) {
     if (!array_head(r, &type, &n, &counted)) return false;
     if (type) return take(r, n * size_of(type), &p);
     for (size_t i = 0; i < n; i++) {
-        if (!counted && peek(r, ']')) return take(r, 1, &p);
+        if (!counted && eat(r, ']')) return true;
         if (!skip(r, depth + 1)) return false;
     }
     return true;
@@ -112,9 +115,9 @@ static bool skip(cd_ubj *r, int depth) {
     if (*type == 'S') return bytes(r, &p, &n);
     if (*type == '[') return skip_array(r, depth);
     if (*type != '{') return size_of(*type) && take(r, size_of(*type), &p);
-    while (!peek(r, '}'))
+    while (!eat(r, '}'))
         if (!bytes(r, &p, &n) || !skip(r, depth + 1)) return false;
-    return take(r, 1, &p);
+    return true;
 }
 
 static cdmpp_status broken(cdmpp_err *err) {
@@ -122,12 +125,12 @@ static cdmpp_status broken(cdmpp_err *err) {
                    MAX_DEPTH);
 }
 
-cdmpp_status cd_ubj_pass(cd_ubj *at, cdmpp_err *err) {
-    return skip(at, 0) ? CDMPP_OK : broken(err);
-}
+/* What comes below reads bytes that cd_ubj_whole took: they are whole values, one behind the
+ * other. */
+void cd_ubj_pass(cd_ubj *at) { (void)skip(at, 0); }
 
 cdmpp_status cd_ubj_whole(cd_ubj at, cdmpp_err *err) {
-    CD_TRY(cd_ubj_pass(&at, err));
+    if (!skip(&at, 0)) return broken(err);
     return at.n ? CD_FAIL(err, EMODEL, "expected nothing behind the trees, found %zu bytes", at.n)
                 : CDMPP_OK;
 }
@@ -162,12 +165,11 @@ cdmpp_status cd_ubj_object(cd_ubj at, cd_ubj_member *m, size_t n, cdmpp_err *err
     const unsigned char *p;
     size_t len;
     for (size_t i = 0; i < n; i++) m[i].at = (cd_ubj){0};
-    if (!peek(&at, '{') || !take(&at, 1, &p))
+    if (!eat(&at, '{'))
         return CD_FAIL(err, EMODEL, "expected an object, found a value of another kind");
-    while (!peek(&at, '}')) {
-        if (!bytes(&at, &p, &len)) return broken(err);
+    while (bytes(&at, &p, &len)) { /* up to the } */
         CD_TRY(found(m, n, p, len, at, err));
-        CD_TRY(cd_ubj_pass(&at, err));
+        cd_ubj_pass(&at);
     }
     for (size_t i = 0; i < n; i++)
         if (!m[i].at.p && !m[i].optional)
@@ -176,9 +178,10 @@ cdmpp_status cd_ubj_object(cd_ubj at, cd_ubj_member *m, size_t n, cdmpp_err *err
 }
 
 cdmpp_status cd_ubj_text(cd_ubj at, char *buf, size_t cap, cdmpp_err *err) {
-    const unsigned char *p;
-    size_t n;
-    if (!peek(&at, 'S') || !take(&at, 1, &p) || !bytes(&at, &p, &n)) return broken(err);
+    const unsigned char *p = at.p;
+    size_t n = 0;
+    (void)take(&at, 1, &p);
+    (void)bytes(&at, &p, &n);
     if (n >= cap || memchr(p, 0, n))
         return CD_FAIL(err, EMODEL, "expected a text of less than %zu bytes, found %zu bytes", cap,
                        n);
@@ -202,25 +205,28 @@ cdmpp_status cd_ubj_integer(cd_ubj *at, int64_t min, int64_t max, int64_t *out, 
                    *out);
 }
 
-cdmpp_status cd_ubj_list(cd_ubj *at, size_t *n, cdmpp_err *err) {
+/* Goes into the list at *at. type: of all its items, 0: they have one each. Does it say how many
+ * there are? */
+static bool into_list(cd_ubj *at, unsigned char *type, size_t *n) {
     const unsigned char *p;
+    bool counted = false;
+    *n = 0;
+    (void)take(at, 1, &p);
+    (void)array_head(at, type, n, &counted);
+    return counted;
+}
+
+cdmpp_status cd_ubj_list(cd_ubj *at, size_t *n, cdmpp_err *err) {
     unsigned char type;
-    bool counted;
-    if (!peek(at, '[') || !take(at, 1, &p) || !array_head(at, &type, n, &counted))
-        return broken(err);
-    return counted && !type
+    return into_list(at, &type, n) && !type
                ? CDMPP_OK
                : CD_FAIL(err, EMODEL,
                          "expected a list of values with its length, found a list of another form");
 }
 
 static cdmpp_status typed(cd_ubj *at, char type, size_t *n, cdmpp_err *err) {
-    const unsigned char *p;
     unsigned char have;
-    bool counted;
-    if (!peek(at, '[') || !take(at, 1, &p) || !array_head(at, &have, n, &counted))
-        return broken(err);
-    return counted && have == (unsigned char)type
+    return into_list(at, &have, n) && have == (unsigned char)type
                ? CDMPP_OK
                : CD_FAIL(err, EMODEL,
                          "expected a list of numbers of type %c, found a list of another form",
@@ -236,5 +242,6 @@ cdmpp_status cd_ubj_numbers(cd_ubj at, char type, size_t n, const unsigned char 
     size_t have;
     CD_TRY(typed(&at, type, &have, err));
     if (have != n) return CD_FAIL(err, EMODEL, "expected %zu numbers, found %zu", n, have);
-    return take(&at, n * size_of((unsigned char)type), data) ? CDMPP_OK : broken(err);
+    *data = at.p; /* a list that is counted is there as a whole */
+    return CDMPP_OK;
 }

@@ -4,10 +4,15 @@
  *   S length bytes          [#count items   [$type#count numbers   [items]   T F Z
  *   numbers are big-endian behind their marker: i U I l L d D
  *
- * (1) Any bytes are safe: nothing is read behind the end, nesting is at most 32 deep, nothing is allocated.
- * (2) An object is read by a table of its keys: one that the table does not have, one that is there twice and one that is missing are errors, so that no
- *     two readers can understand one file in different ways.
- * Errors are EMODEL and say what was expected and found; callers add the keys. No state, any thread. */
+ * (1) Any bytes are safe: nothing is read behind the end, nesting is at most 32 deep, nothing is
+ *     allocated.
+ * (2) An object is read by a table of its keys: one that the table does not have, one that is there
+ *     twice and one that is missing are errors, so that no two readers can understand one file in
+ *     different ways.
+ * (3) cd_ubj_whole goes first, over all bytes; the functions behind it expect values of the kind
+ *     that a table of keys found.
+ * Errors are EMODEL and say what was expected and found; callers add the keys. No state, any
+ * thread. */
 #ifndef CD_UBJ_INTERNAL_H
 #define CD_UBJ_INTERNAL_H
 #include <stdbool.h>
@@ -38,10 +43,11 @@ cdmpp_status cd_ubj_text(cd_ubj at, char *buf, size_t cap, cdmpp_err *err);
 cdmpp_status cd_ubj_says(cd_ubj at, const char *want, cdmpp_err *err);
 /* The whole number at *at, min to max; *at moves behind it. */
 cdmpp_status cd_ubj_integer(cd_ubj *at, int64_t min, int64_t max, int64_t *out, cdmpp_err *err);
-/* The counted list at *at: how many items; *at moves to the first. No more than there are bytes left. */
+/* The counted list at *at: how many items; *at moves to the first. No more than there are bytes
+ * left. */
 cdmpp_status cd_ubj_list(cd_ubj *at, size_t *n, cdmpp_err *err);
 /* Moves *at behind one value. */
-cdmpp_status cd_ubj_pass(cd_ubj *at, cdmpp_err *err);
+void cd_ubj_pass(cd_ubj *at);
 /* The n numbers of the array at `at`, all of this type: *data is at the first, borrowed. */
 cdmpp_status cd_ubj_numbers(cd_ubj at, char type, size_t n, const unsigned char **data,
                             cdmpp_err *err);

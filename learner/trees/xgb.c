@@ -1,5 +1,5 @@
-/* XGBoost's C API: handles, JSON texts and its errors stay in this file. XGBoost trains; a booster out of a file is read and walked by tree_inference
- * alone. */
+/* XGBoost's C API: handles, JSON texts and its errors stay in this file. XGBoost trains; a booster
+ * out of a file is read and walked by tree_inference alone. */
 #include "learner/trees/trees.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@
 
 struct cd_xgb {
     BoosterHandle h; /* NULL: read by tree_inference */
-    cd_tree_inference
-        *forest; /* of a loaded booster over `width` columns; NULL: it is being trained */
+    /* of a loaded booster over `width` columns; NULL: it is being trained */
+    cd_tree_inference *forest;
     size_t width, n_file;
     char *file; /* (n_file) the bytes that `forest` was read from */
 };
@@ -308,7 +308,14 @@ cdmpp_status cd_xgb_save(const cd_xgb *g, cd_buf *out, cdmpp_err *err) {
     return out->oom ? CD_FAIL(err, ENOMEM, "%zu bytes of trees", (size_t)n) : CDMPP_OK;
 }
 
-/* XGBoost never sees the bytes of a file, whose reader believes what they say. They are kept for cd_xgb_save. */
+cdmpp_status cd_xgb_save_bare(const cd_xgb *g, cd_buf *out, cdmpp_err *err) {
+    const size_t start = out->n;
+    CD_TRY(cd_xgb_save(g, out, err));
+    return cd_tree_inference_forget(out->p + start, out->n - start, err);
+}
+
+/* XGBoost never sees the bytes of a file, whose reader believes what they say. They are kept for
+ * cd_xgb_save. */
 cdmpp_status cd_xgb_load(const void *p, size_t n, size_t width, cd_xgb **out, cdmpp_err *err) {
     cd_tree_inference *f = NULL;
     CD_TRY(cd_tree_inference_read(p, n, width, &f, err));

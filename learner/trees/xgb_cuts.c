@@ -1,6 +1,7 @@
-/* XGBoost does not give away where it cuts a column. But it shows each value of a matrix of bins as the lower end of its bin, and every
- * bin has a value of the column at that end, but the first, whose end lies below the least. So the least value, the ends and the
- * greatest value are a short column with the same cuts. */
+/* XGBoost does not give away where it cuts a column. But it shows each value of a matrix of bins as
+ * the lower end of its bin, and every bin has a value of the column at that end, but the first,
+ * whose end lies below the least. So the least value, the ends and the greatest value are a short
+ * column with the same cuts. */
 #include "learner/trees/trees.h"
 
 #include <math.h>
@@ -52,7 +53,8 @@ static cdmpp_status add_piece(column *c, const float *x, size_t n, size_t width,
     return CDMPP_OK;
 }
 
-/* The greatest value begins a bin unless there are max_bin without it. Repeats of the last value fill the column; one without values has none. */
+/* The greatest value begins a bin unless there are max_bin without it. Repeats of the last value
+ * fill the column; one without values has none. */
 static bool finish(column *c, size_t max_bin) {
     if (!c->n) c->v[c->n++] = NAN;
     c->low = c->v[0];
@@ -65,7 +67,8 @@ static bool finish(column *c, size_t max_bin) {
     return true;
 }
 
-/* Each value of the short columns has to be the lower end of its own bin, but the first and a last one that only ends the last bin. */
+/* Each value of the short columns has to be the lower end of its own bin, but the first and a last
+ * one that only ends the last bin. */
 static cdmpp_status check(const column *c, size_t n, size_t width, const float *cuts, int nthread,
                           int64_t max_bin, float *low, cdmpp_err *err) {
     cd_xgb_data *d = NULL;

@@ -59,8 +59,8 @@ static cd_hardware hardware_of(const int64_t *v) {
     return (cd_hardware){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]};
 }
 
-/* One allocation holds key and target, and the aim points into it. flop: the caller's, else counted from the definition, else -1
- * (unknown). */
+/* One allocation holds key and target, and the aim points into it. flop: the caller's, else counted
+ * from the definition, else -1 (unknown). */
 static cdmpp_status fill_task(cdmpp_task *t, const cdmpp_tasks *tasks, const cdmpp_task_info *i,
                               cdmpp_err *err) {
     const size_t n_key = strlen(i->workload_key);
@@ -115,7 +115,11 @@ static cdmpp_status keep_model(cd_model *impl, cdmpp_model **out, cdmpp_err *err
 
 cdmpp_status cdmpp_model_load(const char *path, cdmpp_model **out, cdmpp_err *err) {
     cd_model *impl = NULL;
-    CD_TRY(cd_model_load(path, &impl, err));
+    cd_arena a = {0};
+    if (!path) path = cd_default_model_path(&a);
+    const cdmpp_status st = path ? cd_model_load(path, &impl, err) : cd_default_model_missing(err);
+    cd_arena_free(&a);
+    CD_TRY(st);
     return keep_model(impl, out, err);
 }
 

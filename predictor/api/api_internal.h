@@ -85,7 +85,8 @@ cdmpp_status cd_score_check_rows(const cd_model *m, cdmpp_err *err);
 /* Score of a time, within float's range whatever the model says; CDMPP_FLAG_* of a result. */
 double cd_score_of(double seconds);
 uint32_t cd_score_flags(const cd_scored *o, bool observed);
-/* What two-stage asks of each candidate beside its results, (n) each: what orders it and the median, infinity where it failed; the answer; cd_scored.least_s. */
+/* What two-stage asks of each candidate beside its results, (n) each: what orders it and the
+ * median, infinity where it failed; the answer; cd_scored.least_s. */
 typedef struct cd_score_times {
     double *order, *median, *point, *least; /* point, least NULL: not wanted */
 } cd_score_times;
@@ -95,12 +96,14 @@ cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_re
 /* Results of candidates pick[0 .. n) alone, and their times (n). */
 cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n,
                            const cdmpp_result *r, const cd_score_times *times, cdmpp_err *err);
-/* Multiplies the seconds of candidate `to` by `factor` and its place in the order by `order`; its times are t's number `to`. Seconds are not below least. */
+/* Multiplies the seconds of candidate `to` by `factor` and its place in the order by `order`; its
+ * times are t's number `to`. Seconds are not below least. */
 void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, double order,
                       const cd_score_times *t);
 
 /* ---- two_stage.c ---- */
-/* Scores a batch with the tuner, then its best candidates with c->second. *n_ok: candidates without an error. Errors: those of cdmpp_score. */
+/* Scores a batch with the tuner, then its best candidates with c->second. *n_ok: candidates without
+ * an error. Errors: those of cdmpp_score. */
 cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r,
                           size_t *n_ok, cdmpp_err *err);
 

@@ -1,4 +1,5 @@
-/* Makes contexts: the model of the profile, one scorer a thread, the cache, and the descriptions of devices for the nearest one. */
+/* Makes contexts: the model of the profile, one scorer a thread, the cache, and the descriptions of
+ * devices for the nearest one. */
 #include <string.h>
 #include <unistd.h>
 
@@ -13,7 +14,8 @@ static cdmpp_status load_devices(const char *file, cd_device_table **out, cdmpp_
     return st;
 }
 
-/* Descriptions are optional unless a file is named: a model of one device needs none to find the nearest, and a device without one has no known peak. */
+/* Descriptions are optional unless a file is named: a model of one device needs none to find the
+ * nearest, and a device without one has no known peak. */
 static cdmpp_status find_devices(cdmpp_context *c, const cdmpp_options *o, cdmpp_err *err) {
     const cdmpp_status st =
         load_devices(o->devices_file, &c->devices, o->devices_file ? err : NULL);
@@ -57,8 +59,8 @@ static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, cons
     return n > 1 ? cd_threads_new(n, &c->pool, err) : CDMPP_OK;
 }
 
-/* Two-stage is two contexts: this one with the tuner, `second` with the whole model. `owner` is this process: a forked child has none of
- * its threads. */
+/* Two-stage is two contexts: this one with the tuner, `second` with the whole model. `owner` is
+ * this process: a forked child has none of its threads. */
 cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks,
                                const cdmpp_options *options, cdmpp_context **out, cdmpp_err *err) {
     cdmpp_options o = {0};
@@ -108,8 +110,8 @@ void cdmpp_context_free(cdmpp_context *c) {
         cd_mem_free(c->worker[w].key);
     }
     cd_mem_free(c->worker);
-    if (c->owner == getpid())
-        cd_threads_free(c->pool); /* a child has no such threads to wait for */
+    /* a child has no such threads to wait for */
+    if (c->owner == getpid()) cd_threads_free(c->pool);
     cd_answer_cache_free(c->cache);
     cd_device_table_free(c->devices);
     cdmpp_context_free(c->second);

@@ -1,7 +1,8 @@
 /* cdmpp_estimate: a table of estimates and everything that its texts point into.
  *
- * The handle owns copies of all options, because the table refers to them as long as it lives. It is the same computation as
- * cdmpp-replay's, without messages and without a cache unless the caller names one. */
+ * The handle owns copies of all options, because the table refers to them as long as it lives. It
+ * is the same computation as cdmpp-replay's, without messages and without a cache unless the caller
+ * names one. */
 #include <math.h>
 #include <string.h>
 
@@ -95,8 +96,8 @@ void cdmpp_estimate_free(cdmpp_estimate *e) {
 /* ---- rows ---- */
 size_t cdmpp_estimate_count(const cdmpp_estimate *e) { return e->impl.n_item; }
 
-/* Copies our struct into the caller's. The first field is the size of the caller's. It may be longer: its end is not changed; or shorter
- * by the fields behind `least`, which came later. */
+/* Copies our struct into the caller's. The first field is the size of the caller's. It may be
+ * longer: its end is not changed; or shorter by the fields behind `least`, which came later. */
 static cdmpp_status give(void *to, const void *from, size_t n, size_t least, const char *name,
                          cdmpp_err *err) {
     size_t size;
@@ -115,13 +116,14 @@ static cdmpp_status case_of(const cdmpp_estimate *e, size_t i, const cd_network_
     return CDMPP_OK;
 }
 
-/* A row whose estimate failed is no error of this call: its status and message are in the row, its numbers are NaN or -1. */
+/* A row whose estimate failed is no error of this call: its status and message are in the row, its
+ * numbers are NaN or -1. */
 cdmpp_status cdmpp_estimate_row(const cdmpp_estimate *e, size_t i, cdmpp_estimate_total *out,
                                 cdmpp_err *err) {
     const cd_network_estimate_case *c = NULL;
     CD_TRY(case_of(e, i, &c, err));
     cdmpp_estimate_total t = {.network = c->source->name,
-                              .device = c->device->name,
+                              .device = c->device->label,
                               .batch = c->source->batch > 0 ? c->source->batch : -1,
                               .status = c->st,
                               .error = c->st ? c->err.msg : "",

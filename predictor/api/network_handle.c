@@ -1,7 +1,8 @@
 /* cdmpp_network: what is to be estimated, as copies of what the caller named.
  *
- * The handle keeps names and options and not the graph, because a network is loaded for a device: its layout and the programs of
- * its operators depend on the target. It is loaded once here all the same, so that a wrong file is found where it is named. */
+ * The handle keeps names and options and not the graph, because a network is loaded for a device:
+ * its layout and the programs of its operators depend on the target. It is loaded once here all the
+ * same, so that a wrong file is found where it is named. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +33,8 @@ bool cd_network_handle_copy(cd_arena *a, const cd_network_estimate_options *from
            cd_network_handle_text(a, from->layout, &to->layout);
 }
 
-/* A graph file has its shapes already: batch, layout, dimensions and inputs apply to a model file only. */
+/* A graph file has its shapes already: batch, layout, dimensions and inputs apply to a model file
+ * only. */
 static cdmpp_status copy_options(cdmpp_network *n, const char *from, bool graph,
                                  const cdmpp_network_options *o, cdmpp_err *err) {
     cd_network_estimate_options *a = &n->ask;

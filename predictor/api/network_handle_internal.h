@@ -16,10 +16,12 @@ struct cdmpp_estimate {
     cd_network_estimate_options ask;
     cd_log log;               /* prints nothing, keeps warnings for the JSON form */
     cd_network_estimate impl; /* borrows ask, log */
-    bool **critical;          /* (n_item) each (n_op) of a row that has a result, else NULL */
+    /* (n_item) each (n_op) of a row that has a result, else NULL */
+    bool **critical;
 };
 
-/* The fields about networks from `from` to `to`, their texts copied into the arena. False: out of memory. */
+/* The fields about networks from `from` to `to`, their texts copied into the arena. False: out of
+ * memory. */
 bool cd_network_handle_copy(cd_arena *a, const cd_network_estimate_options *from,
                             cd_network_estimate_options *to);
 /* A copy of a list of texts, and of a text (NULL: NULL), in the arena; false: out of memory. */

@@ -1,5 +1,5 @@
-/* Takes measured times of candidates: each is predicted without corrections and the pair is kept, so that corrections are fitted to the
- * model itself and not to themselves. */
+/* Takes measured times of candidates: each is predicted without corrections and the pair is kept,
+ * so that corrections are fitted to the model itself and not to themselves. */
 #include <math.h>
 #include <string.h>
 
@@ -70,8 +70,8 @@ typedef struct {
     found *found; /* (n) */
 } collection;
 
-/* Runs on the workers' threads; each writes only its own entries of found[]. A time that is not positive and finite refuses its candidate
- * alone. */
+/* Runs on the workers' threads; each writes only its own entries of found[]. A time that is not
+ * positive and finite refuses its candidate alone. */
 static cdmpp_status collect(void *arg, cd_api_worker *w, size_t first, size_t n, cdmpp_err *err) {
     const collection *c = arg;
     (void)err;

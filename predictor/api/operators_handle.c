@@ -1,4 +1,5 @@
-/* cdmpp_operators: a model of operators of language models, with what was measured, behind the calls of cdmpp.h. */
+/* cdmpp_operators: a model of operators of language models, with what was measured, behind the
+ * calls of cdmpp.h. */
 #include <math.h>
 
 #include "learner/llm_op/llm_op.h"
@@ -28,13 +29,21 @@ cdmpp_status cdmpp_operators_open(const char *model, const cdmpp_operators_optio
         return CD_FAIL(err, EUSAGE, "level: expected 0.01 to 0.999, found %g", a.level);
     cdmpp_operators *o = cd_mem_zalloc(1, sizeof *o);
     if (!o) return CD_FAIL(err, ENOMEM, "operators handle");
+    cd_arena arena = {0};
+    if (!model) model = cd_default_model_llm(&arena);
     const cd_llm_op_oracle_options how = {.model = model,
                                           .devices_file = a.devices_file,
                                           .device = a.device,
                                           .measured = a.measured,
                                           .n_measured = a.n_measured};
     o->level = a.level > 0 ? a.level : 0.9;
-    const cdmpp_status st = cd_llm_op_oracle_open(&o->of, &how, err);
+    cdmpp_status st = CDMPP_OK;
+    if (model) st = cd_llm_op_oracle_open(&o->of, &how, err);
+    else
+        st = CD_FAIL(
+            err, EUSAGE,
+            "no model of operators of language models is installed: name a file of cdmpp-train");
+    cd_arena_free(&arena);
     if (st) cdmpp_operators_free(o);
     else *out = o;
     return st;

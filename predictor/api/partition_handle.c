@@ -1,5 +1,6 @@
-/* cdmpp_partition: a plan of a network over devices, made by the rooms of cdmpp-partition and kept whole, so that every accessor reads what the command prints. Texts of the
- * caller's options are copied, because parts of the result refer to them. */
+/* cdmpp_partition: a plan of a network over devices, made by the rooms of cdmpp-partition and kept
+ * whole, so that every accessor reads what the command prints. Texts of the caller's options are
+ * copied, because parts of the result refer to them. */
 #include <math.h>
 #include <string.h>
 
@@ -85,7 +86,8 @@ void cdmpp_partition_free(cdmpp_partition *p) {
 
 /* ---- reading ---- */
 
-/* Ours into the caller's struct, as much as fits: an older caller has a shorter one. `first`: size in the version that brought it. */
+/* Ours into the caller's struct, as much as fits: an older caller has a shorter one. `first`: size
+ * in the version that brought it. */
 static cdmpp_status give(void *out, const void *ours, size_t size, size_t first, const char *name,
                          cdmpp_err *err) {
     size_t theirs;

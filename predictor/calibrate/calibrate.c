@@ -1,5 +1,6 @@
-/* A whole calibration: the machine is described, candidates are drawn, measured and compared with the model, and what corrects it is written. Where logs of
- * another device are given, nothing is described or measured. */
+/* A whole calibration: the machine is described, candidates are drawn, measured and compared with
+ * the model, and what corrects it is written. Where logs of another device are given, nothing is
+ * described or measured. */
 #include "predictor/calibrate/calibrate_internal.h"
 
 #include <math.h>
@@ -10,18 +11,26 @@
 #include "base/io/io.h"
 #include "predictor/estimate/estimate.h"
 
-/* Shares of the limit: drawing takes the first at most, measuring leaves the second for the fit, `end_s` at least and `most_end` at most. */
-static const double draws = 0.15, ends = 0.05, end_s = 8, most_end = 0.25;
-/* Of the fit, for each program: a core of today takes about so long. Where a GPU measures programs fast, that is more than `ends`. */
-static const double fit_s = 0.02;
-/* Networks take the last quarter, as long as that is worth something: four of them need half a minute. */
+/* Shares of the limit: drawing takes the first at most. What is left for the end is what the fit
+ * takes by a trial of it (calibrate_costs.c), and these for all that is not foreseen. */
+static const double draws = 0.15, spare = 0.01, spare_s = 0.2;
+/* Programs of the trial: about half of those that there is time for. */
+static const double trial_s = 1;
+/* Of the limit: so much later a run may end. */
+static const double over = 1.05;
+enum { TRIAL_LEAST = 24, TRIAL_MOST = 96 };
+/* Programs of which something can be learned: with fewer there are hardly enough beside any fifth
+ * of the tasks. */
+enum { LEAST = CD_CALIBRATE_LEAST + 4 };
+/* Networks take the last quarter, as long as that is worth something: four of them need half a
+ * minute. */
 static const double runs = 0.25, most_runs_s = 90, least_runs_s = 20;
 
 typedef struct run {
     const cd_calibrate_options *o;
     cd_buf *text;
-    double begin;
-    char *file; /* (n_file) of the model */
+    double begin, begin_wall; /* of the run's clock; of the machine's */
+    char *file;               /* (n_file) of the model */
     size_t n_file;
     cd_model *model;
     cd_device_table *devices;
@@ -30,8 +39,11 @@ typedef struct run {
     const char *target; /* of the programs */
     bool gpu;           /* they are of a GPU */
     cd_calibrate_pool pool;
+    cd_calibrate_costs after; /* what the fit takes */
+    double load_s;            /* reading the model: it is read again where it is written */
     cd_calibrate_measured measured;
     cd_calibrate_result result;
+    bool networks_done;
     cd_network_cost_fit costs; /* of the machine; networks 0: not known */
     cd_record_listener listener;
     cdmpp_err bad; /* the first line that says nothing; code 0: none */
@@ -46,10 +58,8 @@ static cdmpp_status open_devices(run *r, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
     cdmpp_status st = cd_device_table_open(&a, r->o->devices, NULL, &diag, NULL, &r->devices, err);
-    if (st && a.oom)
-        st = CD_FAIL(
-            err, ENOMEM,
-            "descriptions of devices"); /* it takes a path without memory for one that is not there */
+    /* it takes a path without memory for one that is not there */
+    if (st && a.oom) st = CD_FAIL(err, ENOMEM, "descriptions of devices");
     if (!st) cd_device_table_say(r->devices, r->o->log);
     cd_diag_free(&diag);
     cd_arena_free(&a);
@@ -58,6 +68,7 @@ static cdmpp_status open_devices(run *r, cdmpp_err *err) {
 
 static cdmpp_status load(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
+    const double begin = now(r);
     CD_TRY(cd_file_read(o->model, 0, &r->file, &r->n_file, err));
     CD_TRY(cd_err_at(err, cd_model_from_bytes(r->file, r->n_file, &r->model, err), o->model, 0));
     if (cd_model_here(r->model))
@@ -65,6 +76,7 @@ static cdmpp_status load(run *r, cdmpp_err *err) {
             err, EUSAGE,
             "%s is corrected for a machine already: calibrate from the model that it was made of",
             o->model);
+    r->load_s = now(r) - begin;
     CD_TRY(open_devices(r, err));
     const int k = o->device ? cd_device_match_find(r->model, r->devices, o->device) : -1;
     if (k >= 0) r->machine.stands = cd_model_device(r->model, (size_t)k);
@@ -76,7 +88,8 @@ static cdmpp_status load(run *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Programs of a device without analytic times of its own have those of who stands for it, which may be far off. */
+/* Programs of a device without analytic times of its own have those of who stands for it, which may
+ * be far off. */
 static void warn_undescribed(const run *r) {
     const char *name = r->machine.name.name, *from = r->o->devices ? r->o->devices : "devices.yaml";
     const cd_device *d;
@@ -94,7 +107,8 @@ static void warn_undescribed(const run *r) {
                    name, r->machine.stands);
 }
 
-/* The device of the logs has no processor that could be compared with that of this machine: it answers by its name alone. */
+/* The device of the logs has no processor that could be compared with that of this machine: it
+ * answers by its name alone. */
 static cdmpp_status begin_given(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     CD_TRY(load(r, err));
@@ -119,7 +133,8 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     CD_TRY(cd_calibrate_machine_find(o, r->model, r->devices, &r->machine, err));
     CD_TRY(cd_calibrate_log_check(o->records, o->target,
                                   r->gpu || o->board ? r->machine.name.name : NULL, err));
-    /* Features of programs with other vectors would be of other programs. The device that stands in has no say: its instructions need not be here. */
+    /* Features of programs with other vectors would be of other programs. The device that stands in
+     * has no say: its instructions need not be here. */
     if (!(r->target = cd_isa_target_of(&r->arena, o->isa, o->target)))
         return CD_FAIL(err, ENOMEM, "target");
     cd_host_info_read("", &h);
@@ -137,6 +152,15 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
 }
 
 /* ---- measured ---- */
+/* Before this run a replay on an unknown processor chooses schedules as for the device that stands
+ * for it. It goes on to do so: measured numbers would choose others, which nobody has compared. */
+static bool chooses_as_before(const run *r) {
+    return r->machine.own && !r->gpu && !r->o->board && !r->o->n_given;
+}
+static const cd_device_numbers *choosing(const run *r) {
+    return chooses_as_before(r) ? NULL : r->machine.own;
+}
+
 static cd_hardware hardware(const run *r) {
     return cd_target_hardware(r->gpu, r->gpu ? 0 : r->o->threads, 64);
 }
@@ -146,11 +170,11 @@ static cdmpp_status draw(run *r, cdmpp_err *err) {
     const size_t tasks = cd_task_registry_count(o->tasks),
                  paid = (size_t)(o->limit_s / cd_calibrate_price(0)),
                  worth = 4 * (o->most && o->most < paid ? o->most : paid);
+    /* beside the best of each */
     const size_t most = worth < CD_CALIBRATE_MOST ? worth : CD_CALIBRATE_MOST,
-                 drawn = most > tasks ? most - tasks : 0; /* beside the best of each */
-    const size_t each =
-        tasks ? drawn / tasks
-              : 0; /* four times as many as can be measured to choose from; of every task */
+                 drawn = most > tasks ? most - tasks : 0;
+    /* four times as many as can be measured to choose from; of every task */
+    const size_t each = tasks ? drawn / tasks : 0;
     const cd_calibrate_pool_options po = {.tasks = o->tasks,
                                           .target = r->target,
                                           .isa = o->isa,
@@ -158,7 +182,7 @@ static cdmpp_status draw(run *r, cdmpp_err *err) {
                                           .device = r->machine.numbers,
                                           .model = r->model,
                                           .stands = r->machine.stands,
-                                          .numbers = r->machine.own,
+                                          .numbers = choosing(r),
                                           .trials = each < 1    ? 1
                                                     : each > 64 ? 64
                                                                 : (uint32_t)each,
@@ -176,17 +200,39 @@ static cdmpp_status draw(run *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* What the end of the run takes is tried before the programs are measured, so that these leave time
+ * for it. */
+static cdmpp_status try_fit(run *r, cdmpp_err *err) {
+    const double paid =
+        fmin(r->o->limit_s / trial_s, r->o->most ? (double)r->o->most : (double)INFINITY);
+    const cd_calibrate_costs_options co = {.model = r->model,
+                                           .tasks = r->o->tasks,
+                                           .device = r->machine.stands,
+                                           .numbers = r->machine.own,
+                                           .pool = &r->pool,
+                                           .programs = paid < TRIAL_LEAST  ? TRIAL_LEAST
+                                                       : paid < TRIAL_MOST ? (size_t)paid
+                                                                           : TRIAL_MOST,
+                                           .now = now_of,
+                                           .ctx = r};
+    CD_TRY(cd_calibrate_costs_of(&co, &r->after, err));
+    cd_log_put(r->o->log, CD_LOG_DEBUG, "a fit of %zu programs takes %.2g s", r->after.programs,
+               cd_calibrate_costs_s(&r->after, r->after.programs));
+    return CDMPP_OK;
+}
+
 static void told(void *ctx, size_t programs) {
     run *r = ctx;
     cd_progress_step(&r->progress, programs);
 }
 
-static double end_of_measuring(const run *r) {
-    const double share = fmin(fmax(end_s, ends * r->o->limit_s), most_end * r->o->limit_s);
-    return r->begin + r->o->limit_s - fmax(share, fit_s * (double)r->measured.programs);
+/* Of everything but the fit. */
+static double end_of_rest(const run *r) {
+    return r->begin + r->o->limit_s - spare * r->o->limit_s - spare_s - 2 * r->load_s;
 }
 
 static double time_of_networks(const run *r) {
+    if (r->networks_done) return 0;
     const double s = fmin(runs * r->o->limit_s, most_runs_s);
     return r->o->n_network && r->o->clock->network && s >= least_runs_s ? s : 0;
 }
@@ -198,9 +244,10 @@ static cdmpp_status measure_with(run *r, cd_record_maker *maker, cd_record_log *
                                              .maker = maker,
                                              .log = log,
                                              .clock = o->clock,
-                                             .until_s = end_of_measuring(r) - time_of_networks(r),
-                                             .end_s = r->begin + o->limit_s - time_of_networks(r),
-                                             .after_s = fit_s,
+                                             .until_s = (double)INFINITY,
+                                             .end_s = end_of_rest(r) - time_of_networks(r),
+                                             .after = &r->after,
+                                             .least = o->most && o->most < LEAST ? 0 : LEAST,
                                              .most = o->most,
                                              .told = told,
                                              .ctx = r,
@@ -237,7 +284,29 @@ static cdmpp_status measure(run *r, cdmpp_err *err) {
     return st ? st : closed;
 }
 
-/* Caches are those that a replay knows of the machine (predictor/estimate/node_cost.c): of its own description, else of who stands for it. The rate of memory is what was measured. */
+/* Networks begin only where there is time for another one: what is left of their quarter is for
+ * more programs. */
+static cdmpp_status measure_more(run *r, cdmpp_err *err) {
+    const cd_calibrate_measured first = r->measured;
+    const bool networks = time_of_networks(r) > 0;
+    r->networks_done = true;
+    if (!networks || !first.late) return CDMPP_OK;
+    CD_TRY(measure(r, err));
+    r->measured.fresh += first.fresh;
+    r->measured.repeats += first.repeats;
+    r->measured.failed += first.failed;
+    return CDMPP_OK;
+}
+
+/* Seconds of the machine's own clock in one of the run's, so far. */
+static double stretch(const run *r) {
+    const double took = now(r) - r->begin;
+    return r->o->clock->cpu_time && took > 0 ? fmax(1, (cd_clock_wall() - r->begin_wall) / took)
+                                             : 1;
+}
+
+/* Caches are those that a replay knows of the machine (predictor/estimate/node_cost.c): of its own
+ * description, else of who stands for it. The rate of memory is what was measured. */
 static cdmpp_status run_networks(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const cd_device *about = NULL;
@@ -252,24 +321,26 @@ static cdmpp_status run_networks(run *r, cdmpp_err *err) {
     cd_device known = about ? *about : (cd_device){0};
     const double *probe = r->machine.entry.device.probe;
     if (probe[CD_DEVICE_PROBE_probe_memory] > 0) memcpy(known.probe, probe, sizeof known.probe);
-    const cd_calibrate_networks_options no = {.network = o->network,
-                                              .n_network = o->n_network,
-                                              .model = r->model,
-                                              .stands = r->machine.stands,
-                                              .numbers = r->machine.own,
-                                              .best = r->pool.best,
-                                              .about = about ? &known : NULL,
-                                              .target = r->target,
-                                              .hardware = hardware(r),
-                                              .gpu = o->gpu,
-                                              .threads = o->threads,
-                                              .jobs = o->jobs,
-                                              .seed = o->seed,
-                                              .clock = o->clock,
-                                              .until_s = end_of_measuring(r),
-                                              .program_s = r->measured.each_s,
-                                              .log = o->log,
-                                              .stop = o->stop};
+    const cd_calibrate_networks_options no = {
+        .network = o->network,
+        .n_network = o->n_network,
+        .model = r->model,
+        .stands = r->machine.stands,
+        .numbers = choosing(r),
+        .best = r->pool.best,
+        .about = about ? &known : NULL,
+        .target = r->target,
+        .hardware = hardware(r),
+        .gpu = o->gpu,
+        .threads = o->threads,
+        .jobs = o->jobs,
+        .seed = o->seed,
+        .clock = o->clock,
+        .until_s = end_of_rest(r) - cd_calibrate_costs_s(&r->after, r->measured.known),
+        .wall = stretch(r),
+        .program_s = r->measured.each_s,
+        .log = o->log,
+        .stop = o->stop};
     CD_TRY(cd_calibrate_networks(&no, &r->costs, err));
     if (!r->costs.networks)
         cd_log_put(o->log, CD_LOG_WARNING,
@@ -277,6 +348,42 @@ static cdmpp_status run_networks(run *r, cdmpp_err *err) {
                    "stays that of %s; --seconds gives more time",
                    CD_NETWORK_COST_FEWEST, r->machine.stands);
     return CDMPP_OK;
+}
+
+/* ---- too few ---- */
+/* Seconds with which the same command has programs enough, with some to spare, as one writes them.
+ */
+static double enough_s(const run *r) {
+    const double step = 30, each = r->measured.each_s > 0 ? r->measured.each_s : 1,
+                 had = now(r) - r->begin;
+    const double more = 2 * each * LEAST + cd_calibrate_costs_s(&r->after, 2 * LEAST);
+    return step * ceil(fmax(2 * r->o->limit_s, had + more) / step);
+}
+
+/* What is to be done next, as a command that can be pasted. */
+static void put_next(const run *r, double seconds) {
+    if (r->o->again && !r->o->json)
+        cd_buf_putf(r->text, "next: %s --seconds %.0f\n", r->o->again,
+                    fmin(seconds, CD_CALIBRATE_SECONDS));
+}
+
+static cdmpp_status check_hope(run *r, cdmpp_err *err) {
+    const cd_calibrate_measured *m = &r->measured;
+    const double took = now(r) - r->begin, fit = cd_calibrate_costs_s(&r->after, m->known);
+    if (took + fit > over * r->o->limit_s) { /* of a log that earlier runs, with more time, left */
+        put_next(r, 30 * ceil((took + fit) * 1.5 / 30));
+        return CD_FAIL(
+            err, ENODATA,
+            "there is no time to learn from the %zu programs in the log: that takes %.0f s here",
+            m->known, fit);
+    }
+    if (!m->hopeless) return CDMPP_OK;
+    put_next(r, enough_s(r));
+    return CD_FAIL(
+        err, ENODATA,
+        "there is no time for the %d programs that a correction needs: one takes %.2g s here, and "
+        "%zu are in the log; the same command with more --seconds goes on from it",
+        LEAST, m->each_s, m->programs);
 }
 
 /* ---- written ---- */
@@ -296,22 +403,19 @@ static void put_costs(const run *r, cd_buf *more) {
     cd_buf_free(&yaml);
 }
 
-static bool worse(const cd_calibrate_result *c) { return c->after.mean_log > c->before.mean_log; }
-
 /* The figures are told in any case; the file is written last. */
 static cdmpp_status refuse(const run *r, cdmpp_err *err) {
     const cd_calibrate_result *c = &r->result;
     if (r->o->force) return CDMPP_OK;
     if (cd_calibrate_noisy(c))
         return CD_FAIL(err, ERANGE,
-                       "the machine is too noisy: two times of a program differ by %.0f %% (at "
-                       "most %.0f %%); stop other work, then the same command goes on; or --force",
-                       100 * c->noise, 100 * CD_CALIBRATE_NOISE);
-    if (worse(c))
+                       "the machine is too noisy: two times of the same program differ by %.0f %% "
+                       "(at most %.0f %%); nothing is written",
+                       100 * expm1(c->noise), 100 * CD_CALIBRATE_NOISE);
+    if (!cd_calibrate_better(c))
         return CD_FAIL(err, ERANGE,
                        "the model alone is better on tasks that a correction has not seen (mean "
-                       "|ln| %.3f, corrected %.3f): nothing is written; the same command measures "
-                       "more, or --force",
+                       "|ln| %.3f, corrected %.3f): nothing is written",
                        c->before.mean_log, c->after.mean_log);
     return CDMPP_OK;
 }
@@ -332,9 +436,11 @@ static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_
                        .programs = (uint32_t)r->result.programs,
                        .widen = r->result.widen,
                        .most = r->result.most,
+                       .noise = r->result.measured_noise,
                        .picks = r->result.picks,
                        .marks = r->result.marks.p,
                        .numbers = r->machine.own,
+                       .stands_chooses = chooses_as_before(r),
                        .trees = r->result.trees};
     cd_buf more = {0}, out = {0}, yaml = {0};
     if (!r->o->n_given && !r->o->board) {
@@ -380,9 +486,11 @@ static cdmpp_status finish(run *r, cdmpp_err *err) {
                                          .log = o->n_given ? o->given : &o->records,
                                          .n_log = o->n_given ? o->n_given : 1,
                                          .given = o->n_given > 0,
+                                         .noise = o->quiet ? o->quiet->noise : 0,
                                          .listener = &r->listener};
     const cdmpp_status fitted = cd_calibrate_fit(&fo, &r->result, err);
     warn_unused(r);
+    if (fitted == CDMPP_ENODATA && !o->n_given) put_next(r, enough_s(r));
     if (fitted) return fitted;
     cd_calibrate_told t = {.result = &r->result,
                            .measured = &r->measured,
@@ -395,12 +503,12 @@ static cdmpp_status finish(run *r, cdmpp_err *err) {
                            .given = o->n_given > 0,
                            .out = o->out,
                            .limit_s = o->limit_s,
-                           .most = o->most};
+                           .as_before = chooses_as_before(r),
+                           .cpu_time = !o->n_given && o->clock->cpu_time,
+                           .most = o->most,
+                           .again = o->n_given ? NULL : o->again,
+                           .again_s = fmin(enough_s(r), CD_CALIBRATE_SECONDS)};
     cdmpp_status st = refuse(r, err);
-    if (!st && worse(&r->result))
-        cd_log_put(o->log, CD_LOG_WARNING,
-                   "programs of tasks that a correction has not seen are answered no better: more "
-                   "time measures more (--seconds)");
     if (!st) st = write_model(r, &t, err);
     if (st) t.out = NULL;
     t.seconds = now(r) - r->begin;
@@ -423,12 +531,16 @@ cdmpp_status cd_calibrate_run(const cd_calibrate_options *o, cd_buf *text, cdmpp
     r->o = o;
     r->text = text;
     r->gpu = cd_calibrate_facts_set(o->target) == CD_FACTS_OF_GPU;
-    r->begin = now(r);
+    r->begin_wall = cd_clock_wall();
+    r->begin = o->begin_s > 0 ? o->begin_s : now(r);
     r->listener = (cd_record_listener){.bad = bad_line, .ctx = r};
     cdmpp_status st = o->n_given ? begin_given(r, err) : begin(r, err);
     if (!st && !o->n_given) st = draw(r, err);
+    if (!st && !o->n_given) st = try_fit(r, err);
     if (!st && !o->n_given) st = measure(r, err);
+    if (!st && !o->n_given) st = check_hope(r, err);
     if (!st && !o->n_given) st = run_networks(r, err);
+    if (!st && !o->n_given) st = measure_more(r, err);
     if (!st) st = finish(r, err);
     cd_calibrate_result_free(&r->result);
     cd_calibrate_pool_free(&r->pool);

@@ -1,14 +1,14 @@
-/* A calibration of a board: workers there compile and run the candidates (profiler/remote). What the board says of itself names the device; its numbers are those of the file
- * of descriptions, else of the device that stands for it. Networks are not run there. */
+/* A calibration of a board: workers there compile and run the candidates (profiler/remote). What
+ * the board says of itself names the device; its numbers are those of the file of descriptions,
+ * else of the device that stands for it. Networks are not run there. */
 #include <stdio.h>
 #include <string.h>
 
 #include "predictor/calibrate/calibrate_internal.h"
 
 /* ---- measuring ---- */
-enum {
-    TOGETHER = CD_CALIBRATE_BATCH
-}; /* a worker is begun for each batch, which costs a second or two */
+/* a worker is begun for each batch, which costs a second or two */
+enum { TOGETHER = CD_CALIBRATE_BATCH };
 
 typedef struct answers {
     cd_measure_result *out;
@@ -47,7 +47,8 @@ cd_calibrate_clock cd_calibrate_clock_board(cd_calibrate_board *b) {
 }
 
 /* ---- what it is ---- */
-/* The target's -model=, else what the board's system calls its processor. Where that one is described, it is not another described one. A board that nobody describes may be one of them. */
+/* The target's -model=, else what the board's system calls its processor. Where that one is
+ * described, it is not another described one. A board that nobody describes may be one of them. */
 static cdmpp_status name_of(const cd_calibrate_options *o, const cd_device_table *devices,
                             cd_describe_name *out, cdmpp_err *err) {
     const cd_device *is;
@@ -68,7 +69,8 @@ static cdmpp_status name_of(const cd_calibrate_options *o, const cd_device_table
                      : CDMPP_OK;
 }
 
-/* Its numbers with the vectors that its instructions have: a program for wider ones is another program, and the board may not run it. */
+/* Its numbers with the vectors that its instructions have: a program for wider ones is another
+ * program, and the board may not run it. */
 static void take_numbers(const cd_calibrate_options *o, const cd_device *d,
                          cd_calibrate_machine *io) {
     io->code = (cd_describe_entry){.device = *d};

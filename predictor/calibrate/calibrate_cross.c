@@ -1,18 +1,21 @@
-/* What a log teaches, and how good that is on programs of which it has seen nothing: five parts of whole tasks, each of them left out of everything once.
+/* What a log teaches, and how good that is on programs of which it has seen nothing: five parts of
+ * whole tasks, each of them left out of everything once.
  *
- *   part o: its programs by trees and marks of the four others; how far these are believed and how wide the intervals are by the others' programs, each by trees without its own part
+ *   part o: its programs by trees and marks of the four others; how far these are believed and
+ *           how wide the intervals are by the others' programs, each by trees without its own part
  *           ──> figures of the programs of o
  *   all:    the same by all five ──> what is written, with trees of all programs
  *
- * What the programs of o do to their own figures is what they teach the trees of other parts, by which the width was found (cross-conformal prediction). */
+ * What the programs of o do to their own figures is what they teach the trees of other parts, by
+ * which the width was found (cross-conformal prediction). */
 #include <math.h>
 #include <string.h>
 
 #include "predictor/calibrate/calibrate_internal.h"
 
 enum { PARTS = CD_CALIBRATE_PARTS, NONE = PARTS, SEED = 1, SHARES = 10 };
-static const double narrowest = 0.25,
-                    widest = 10; /* of the factor of intervals: what few programs can say */
+/* of the factor of intervals: what few programs can say */
+static const double narrowest = 0.25, widest = 10;
 
 typedef cd_calibrate_point point;
 typedef struct choice {
@@ -70,13 +73,15 @@ static bool has_a_say(const point *p, uint32_t out) { return p->part != out; }
 static double by_of(const point *p, const choice *c) { return p->common + c->share * p->own; }
 
 /* The answer of the model that would be written, without marks. */
-static cd_model_prediction moved(const point *p, const choice *c, double widen, double most) {
+static cd_model_prediction moved(const point *p, const choice *c, double widen, double most,
+                                 double noise) {
     cd_model_prediction out = p->pred;
-    cd_here_move(by_of(p, c), widen, most, &out);
+    cd_here_move(by_of(p, c), widen, most, noise, &out);
     return out;
 }
 
-/* Of few programs trees learn accidents: the share of their answer that leaves the least |ln| is believed. */
+/* Of few programs trees learn accidents: the share of their answer that leaves the least |ln| is
+ *   believed. */
 static void choose_share(const cd_calibrate_points *f, choice *c) {
     double best = (double)INFINITY;
     choice at = *c;
@@ -95,7 +100,8 @@ static double corrected_log(const point *p, const choice *c) {
     return log(p->pred.median_s) + by_of(p, c);
 }
 
-/* Is it what a replay would choose of the programs of its task: the one that is predicted fastest by trees without its part? Of equal ones the first. */
+/* Is it what a replay would choose of the programs of its task: the one that is predicted fastest
+ * by trees without its part? Of equal ones the first. */
 static bool chosen(const cd_calibrate_points *f, const choice *c, size_t i) {
     const double own = corrected_log(&f->v[i], c);
     for (size_t k = 0; k < f->n; k++) {
@@ -106,8 +112,9 @@ static bool chosen(const cd_calibrate_points *f, const choice *c, size_t i) {
     return true;
 }
 
-/* Networks are made of chosen programs, and their times are added up. Trees that learn from some hundred programs move fast ones too little, and who chooses is flattered: both
- * together are measured here. */
+/* Networks are made of chosen programs, and their times are added up. Trees that learn from some
+ * hundred programs move fast ones too little, and who chooses is flattered: both together are
+ * measured here. */
 static double picks_of(const cd_calibrate_points *f, const choice *c) {
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++)
@@ -117,22 +124,24 @@ static double picks_of(const cd_calibrate_points *f, const choice *c) {
 }
 
 /* ---- the width ---- */
-/* The interval that a program has for being unlike alone; a point where it is like the others. NaN: it has none. */
+/* The interval that a program has for being unlike alone; a point where it is like the others. NaN:
+ * it has none. */
 static cd_model_prediction floor_of(const cd_calibrate_points *f, const point *p, const choice *c) {
-    cd_model_prediction out = moved(p, c, 1, (double)INFINITY);
+    cd_model_prediction out = moved(p, c, 1, (double)INFINITY, 0);
     out.low_s = out.high_s = out.latency_s;
     cd_model_mark_unlike(f->m, p->compared, p->reason, &out);
     return out;
 }
 
-/* How far off a program's answer is, and by how much its interval is too narrow; no interval, no answer. */
+/* How far off a program's answer is, and by how much its interval is too narrow; no interval, no
+ * answer. */
 static double how_far(const cd_calibrate_points *f, const point *p, const choice *c) {
     (void)f;
     return fabs(by_of(p, c) - off(p));
 }
 static double how_beyond(const cd_calibrate_points *f, const point *p, const choice *c) {
     const double y = cd_calibrate_time_of(p);
-    const cd_model_prediction least = floor_of(f, p, c), m = moved(p, c, 1, (double)INFINITY);
+    const cd_model_prediction least = floor_of(f, p, c), m = moved(p, c, 1, (double)INFINITY, 0);
     return least.low_s <= y && y <= least.high_s ? 0 : cd_here_beyond(&m, c->most, y);
 }
 
@@ -154,14 +163,18 @@ static double ranked(const cd_calibrate_points *f, const choice *c,
     return cd_calibrate_bound(f->work, n);
 }
 
-/* So far from the median as `most` lie nine in ten programs, whatever the model knows of them; what it knows makes an interval narrower than that, or it is wide
- * by itself: then a factor would only make it wider. */
+/* Times of a noisy machine make no interval narrower: what they say of the others may be chance. So
+ * far from the median as `most` lie nine in ten programs, whatever the model knows of them; what it
+ * knows makes an interval narrower than that, or it is wide by itself: then a factor would only
+ * make it wider. */
 static choice choose(const cd_calibrate_points *f, uint32_t out) {
     choice c = {.out = out, .share = 0};
     choose_share(f, &c);
     c.picks = picks_of(f, &c);
     c.most = ranked(f, &c, how_far);
-    c.widen = fmin(fmax(ranked(f, &c, how_beyond), narrowest), widest);
+    c.widen = fmin(fmax(ranked(f, &c, how_beyond),
+                        f->out->measured_noise > CD_CALIBRATE_NOISE ? 1 : narrowest),
+                   widest);
     return c;
 }
 
@@ -204,7 +217,8 @@ static void figures(const cd_calibrate_points *f, cd_calibrate_figures *before,
     for (uint32_t o = 0; o < PARTS; o++) c[o] = choose(f, o);
     for (size_t i = 0; i < f->n; i++) {
         const point *x = &f->v[i];
-        cd_model_prediction p = moved(x, &c[x->part], c[x->part].widen, c[x->part].most);
+        cd_model_prediction p =
+            moved(x, &c[x->part], c[x->part].widen, c[x->part].most, f->out->measured_noise);
         cd_model_mark_unlike(f->m, x->compared, x->reason, &p);
         count(&is, &p, cd_calibrate_time_of(x));
     }
@@ -223,6 +237,7 @@ static void noise(const cd_calibrate_points *f) {
     }
     cd_sort_doubles(f->work, r->pairs);
     r->noise = r->pairs < CD_CALIBRATE_PAIRS ? (double)NAN : cd_sort_median(f->work, r->pairs);
+    r->measured_noise = fmax(r->measured_noise, isnan(r->noise) ? 0 : r->noise);
 }
 
 /* Without a part there must be enough to learn from. */

@@ -1,4 +1,5 @@
-/* The log of records as programs with their times, and which part each is in. What is learned from them: calibrate_cross.c. */
+/* The log of records as programs with their times, and which part each is in. What is learned from
+ * them: calibrate_cross.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@ enum { LINES = 64 };
 typedef struct fit {
     const cd_calibrate_fit_options *o;
     cd_calibrate_result *out;
-    cd_arena text, record,
-        kept; /* lines of a batch; one record; x and signatures of all programs */
+    /* lines of a batch; one record; x and signatures of all programs */
+    cd_arena text, record, kept;
     cd_scorer *scorer;
     cd_predict_line line[LINES];
     size_t n_line;
@@ -43,8 +44,9 @@ static const char *defined(const fit *f, size_t i) {
 }
 static const char *logged(const fit *f, size_t i) { return f->all.v[i].key; }
 
-/* A log that grows: of all tasks that there are, also those without a program yet, so that a task stays in its part. A log that is given: of its own
- * tasks; the files may define many more. Whole tasks, where there are enough of them; else programs. */
+/* A log that grows: of all tasks that there are, also those without a program yet, so that a task
+ * stays in its part. A log that is given: of its own tasks; the files may define many more. Whole
+ * tasks, where there are enough of them; else programs. */
 static uint32_t part_of(const fit *f, const char *key, cd_record_id id) {
     const uint64_t number = cd_stable_id_name(key);
     size_t rank = 0;
@@ -54,8 +56,8 @@ static uint32_t part_of(const fit *f, const char *key, cd_record_id id) {
 }
 
 /* ---- the log ---- */
-/* What runs beside a program makes it slower, never faster. So of times that lie further apart than a quiet machine's, the least counts. Of the repeats of
- * a record, whose mean is mean_s. */
+/* What runs beside a program makes it slower, never faster. So of times that lie further apart than
+ * a quiet machine's, the least counts. Of the repeats of a record, whose mean is mean_s. */
 static double quiet_s(const cd_record *r, double mean_s) {
     double least = mean_s, most = mean_s;
     for (size_t i = 0; i < r->n_cost; i++) {
@@ -65,7 +67,8 @@ static double quiet_s(const cd_record *r, double mean_s) {
     return most > CD_CALIBRATE_APART * least ? least : mean_s;
 }
 
-/* A second time of a program tells the noise, and both together its time. False: there is none of this program yet. */
+/* A second time of a program tells the noise, and both together its time. False: there is none of
+ * this program yet. */
 static bool enter_again(fit *f, cd_record_id id, double seconds) {
     for (size_t i = 0; i < f->all.n; i++) {
         cd_calibrate_point *p = &f->all.v[i];
@@ -195,6 +198,7 @@ cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_re
     if (!f) return CD_FAIL(err, ENOMEM, "fit");
     f->o = o;
     f->out = out;
+    out->measured_noise = o->noise;
     cdmpp_status st = begin(f, err);
     if (!st) st = read_log(f, err);
     if (!st) st = learn(f, err);

@@ -1,4 +1,5 @@
-/* Whose a log is: of logs of another device in the place of measurements, with the device of the model that stands for it; and of the log that grows. */
+/* Whose a log is: of logs of another device in the place of measurements, with the device of the
+ * model that stands for it; and of the log that grows. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

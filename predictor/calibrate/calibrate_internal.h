@@ -1,4 +1,5 @@
-/* What the files of predictor/calibrate share: the machine (calibrate_machine.c), and logs that are given in the place of measurements (calibrate_given.c). */
+/* What the files of predictor/calibrate share: the machine (calibrate_machine.c), and logs that are
+ * given in the place of measurements (calibrate_given.c). */
 #ifndef CD_CALIBRATE_INTERNAL_H
 #define CD_CALIBRATE_INTERNAL_H
 #include <string.h>
@@ -13,33 +14,39 @@ static inline cd_facts_set cd_calibrate_facts_set(const char *target) {
 
 /* ---- what is measured on ---- */
 typedef struct cd_calibrate_machine {
-    const char *
-        stands; /* in: a device of the model, or NULL: the one that is most like the machine is found */
+    /* in: a device of the model, or NULL: the one that is most like the machine is found */
+    const char *stands;
     cd_describe_name name;
-    cd_describe_identity
-        identity; /* of this machine; of another one, nobody's: what was not measured here is not used unasked here */
+    /* of this machine; of another one, nobody's: what was not measured here is not used unasked
+     * here */
+    cd_describe_identity identity;
     cd_describe_entry entry;  /* of the machine */
     cd_describe_entry code;   /* of the machine with the vectors of the code */
     const cd_device *numbers; /* what the costs of candidates are computed with */
-    const cd_device *
-        own; /* what its analytic times are computed with; NULL: nobody knows them, or the model knows the machine */
+    /* what its analytic times are computed with; NULL: nobody knows them, or the model knows the
+     * machine */
+    const cd_device *own;
 } cd_calibrate_machine;
 
-/* This machine's processor or a GPU of it, by o->target. Errors: EMODEL (no device of the model can stand for it; nobody describes what is needed), EUSAGE (-model= of the target is another
- * device's name), EBACKEND (no such GPU, no compiler for it), ENOMEM. */
+/* This machine's processor or a GPU of it, by o->target. Errors: EMODEL (no device of the model can
+ * stand for it; nobody describes what is needed), EUSAGE (-model= of the target is another device's
+ * name), EBACKEND (no such GPU, no compiler for it), ENOMEM. */
 cdmpp_status cd_calibrate_machine_find(const cd_calibrate_options *o, const cd_model *m,
                                        const cd_device_table *devices, cd_calibrate_machine *io,
                                        cdmpp_err *err);
-/* A board, by what it says of itself and the file of descriptions. Errors: EUSAGE (it has no name), EMODEL, ENOMEM. */
+/* A board, by what it says of itself and the file of descriptions. Errors: EUSAGE (it has no name),
+ * EMODEL, ENOMEM. */
 cdmpp_status cd_calibrate_board_find(const cd_calibrate_options *o, const cd_model *m,
                                      const cd_device_table *devices, cd_calibrate_machine *io,
                                      cdmpp_err *err);
 /* Are there numbers enough for the analytic time of a program? */
 bool cd_calibrate_machine_says_enough(cd_facts_set set, const cd_device *d);
-/* A model of which a device can stand for a GPU; `stands`, where it is not NULL. Errors: EMODEL (it knows none; `stands` is a processor). */
+/* A model of which a device can stand for a GPU; `stands`, where it is not NULL. Errors: EMODEL (it
+ * knows none; `stands` is a processor). */
 cdmpp_status cd_calibrate_needs_gpus(const cd_calibrate_options *o, const cd_model *m,
                                      const char *stands, cdmpp_err *err);
-/* Is -model= of a target a name for the device that calls itself `name` (says: in its own words)? n == 0: nothing is said. Errors: EUSAGE, it is another described device's. */
+/* Is -model= of a target a name for the device that calls itself `name` (says: in its own words)? n
+ * == 0: nothing is said. Errors: EUSAGE, it is another described device's. */
 cdmpp_status cd_calibrate_machine_is(cd_str said, const cd_device_table *devices, const char *name,
                                      const char *says, cdmpp_err *err);
 /* m->own of a machine whose name is known; measured NULL: its description is that of its name. */
@@ -48,9 +55,12 @@ void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices,
 
 /* ---- what it is made of ----
  *
- *   programs of the log ── five parts, of whole tasks ──> trees without each part (calibrate_cross.c) ──> the programs of the part as the written model would answer
+ *   programs of the log ─ five parts, of whole tasks ─> trees without each part (calibrate_cross.c)
+ *                                                       ─> the programs of the part as the written
+ *                                                          model would answer
  *
- * That is the members' answer for the device that stands for the machine, moved by trees, and marked as unlike (cd_model_mark_unlike) by what the other parts lack, too. */
+ * That is the members' answer for the device that stands for the machine, moved by trees, and
+ * marked as unlike (cd_model_mark_unlike) by what the other parts lack, too. */
 typedef struct cd_calibrate_point {
     cd_record_id id;
     const char *key;                /* of the task */
@@ -69,8 +79,8 @@ typedef struct cd_calibrate_points {
     cd_calibrate_point *v; /* (n) */
     size_t n, cap, width;
     const cd_model *m;
-    uint32_t stands,
-        machine; /* of the model: who stands for it; the machine, cd_model_n_device: it does not know its name */
+    /* of the model: who stands for it; the machine, cd_model_n_device: it does not know its name */
+    uint32_t stands, machine;
     cd_calibrate_result *out;
     double *work; /* (n) */
 } cd_calibrate_points;
@@ -78,29 +88,37 @@ typedef struct cd_calibrate_points {
 double cd_calibrate_time_of(const cd_calibrate_point *p);
 /* Two times of a program on a quiet machine differ by a smaller factor. */
 #define CD_CALIBRATE_APART 1.5
-/* What one more draw is not above in CD_CALIBRATE_LEVEL of all cases; the largest of v where n are too few for that, 1 where there are none. Sorts v. */
+/* What one more draw is not above in CD_CALIBRATE_LEVEL of all cases; the largest of v where n are
+ * too few for that, 1 where there are none. Sorts v. */
 double cd_calibrate_bound(double *v, size_t n);
-/* Parts that are dealt to figures, widths and trees in p->out. Errors: ENODATA (too few programs, or nearly all of them in one part), ENOMEM. */
+/* Parts that are dealt to figures, widths and trees in p->out. Errors: ENODATA (too few programs,
+ * or nearly all of them in one part), ENOMEM. */
 cdmpp_status cd_calibrate_cross(cd_calibrate_points *p, cdmpp_err *err);
 
 /* ---- marks (calibrate_marks.c) ---- */
-/* The signature of a scored record in `kept`; n 0: the model does not say what it was trained on. Errors: ENOMEM. */
+/* The signature of a scored record in `kept`; n 0: the model does not say what it was trained on.
+ * Errors: ENOMEM. */
 cdmpp_status cd_calibrate_signature(const cd_model *m, const cd_scored *s, const cd_record *r,
                                     cd_arena *kept, cd_signature *out, cdmpp_err *err);
-/* `reason` of the programs of a part: what the model, and programs of the other parts, lack. Errors: ENOMEM. */
+/* `reason` of the programs of a part: what the model, and programs of the other parts, lack.
+ * Errors: ENOMEM. */
 cdmpp_status cd_calibrate_mark_part(cd_calibrate_points *p, uint32_t part, cdmpp_err *err);
-/* What all programs have and the device that stands for the machine lacks, as the text of a signature. Errors: ENOMEM. */
+/* What all programs have and the device that stands for the machine lacks, as the text of a
+ * signature. Errors: ENOMEM. */
 cdmpp_status cd_calibrate_marks_of(const cd_calibrate_points *p, cd_buf *out, cdmpp_err *err);
 
 /* ---- logs of another device ---- */
 enum { CD_CALIBRATE_NAME = 96 };
-/* The device that all records of the logs name. Errors: EUSAGE (they name several), ENODATA, EIO, ENOMEM. */
+/* The device that all records of the logs name. Errors: EUSAGE (they name several), ENODATA, EIO,
+ * ENOMEM. */
 cdmpp_status cd_calibrate_name_of(const char *const *path, size_t n, char name[CD_CALIBRATE_NAME],
                                   cdmpp_err *err);
-/* The device of the model that is most like the one of this name, or itself. Errors: EMODEL (nobody describes it), ENOMEM. */
+/* The device of the model that is most like the one of this name, or itself. Errors: EMODEL (nobody
+ * describes it), ENOMEM. */
 cdmpp_status cd_calibrate_stand_in(const cd_model *m, const cd_device_table *devices,
                                    const char *name, CD_KEEP const char **out, cdmpp_err *err);
-/* Is the log that grows (where there is one) of this back end's programs, and of this GPU? gpu NULL: it is a processor, whose name is not asked for. Errors: EUSAGE (it is not), EIO, ENOMEM. */
+/* Is the log that grows (where there is one) of this back end's programs, and of this GPU? gpu
+ * NULL: it is a processor, whose name is not asked for. Errors: EUSAGE (it is not), EIO, ENOMEM. */
 cdmpp_status cd_calibrate_log_check(const char *path, const char *target, const char *gpu,
                                     cdmpp_err *err);
 #endif

@@ -1,4 +1,5 @@
-/* What a calibration measures on: this machine's processor, or a GPU of it. Its name, its description, and which device of the model stands for it. */
+/* What a calibration measures on: this machine's processor, or a GPU of it. Its name, its
+ * description, and which device of the model stands for it. */
 #include <math.h>
 #include <stdio.h>
 
@@ -6,7 +7,8 @@
 #include "predictor/calibrate/calibrate_internal.h"
 #include "predictor/estimate/estimate.h"
 
-/* Measuring the caches and the memory of a processor takes some seconds: below `describe_s` the description of the device that stands for it has to do. */
+/* Measuring the caches and the memory of a processor takes some seconds: below `describe_s`, or
+ * where it is known to be busy, the description of the device that stands for it has to do. */
 static const double describe_s = 60;
 
 bool cd_calibrate_machine_says_enough(cd_facts_set set, const cd_device *d) {
@@ -15,7 +17,8 @@ bool cd_calibrate_machine_says_enough(cd_facts_set set, const cd_device *d) {
     return !cd_analytic_seconds_of(set, none, d, &t, NULL);
 }
 
-/* The description of its name, else the measured one. A machine that the model knows has the numbers of the training. */
+/* The description of its name, else the measured one. A machine that the model knows has the
+ * numbers of the training. */
 void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices,
                               const cd_device *measured, cd_calibrate_machine *io) {
     const cd_device *d = measured;
@@ -40,7 +43,8 @@ cdmpp_status cd_calibrate_machine_is(cd_str said, const cd_device_table *devices
 }
 
 /* ---- a processor ---- */
-/* *measured: in: caches and memory are to be measured; out: they were. The description goes into the model: what others disturbed is left out of it. */
+/* *measured: in: caches and memory are to be measured; out: they were. The description goes into
+ * the model: what others disturbed is left out of it. */
 static cdmpp_status describe(const cd_calibrate_options *o, bool *measured,
                              cd_describe_entry *out) {
     cdmpp_err why = {0};
@@ -53,12 +57,14 @@ static cdmpp_status describe(const cd_calibrate_options *o, bool *measured,
     return cd_describe_cpu("", false, out, NULL);
 }
 
-/* Measured numbers of this machine; where they do not suffice, those of the device that stands for it. They only say what a candidate will cost. */
+/* Measured numbers of this machine; where they do not suffice, those of the device that stands for
+ * it. They only say what a candidate will cost. */
 static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m,
                              const cd_device_table *devices, cd_calibrate_machine *io,
                              cdmpp_err *err) {
     const cd_device *d;
-    bool measured = o->limit_s >= describe_s && !o->device;
+    bool measured = o->limit_s >= describe_s && !o->device &&
+                    !(o->quiet && o->quiet->noise > CD_CALIBRATE_NOISE);
     if (!io->stands) CD_TRY(cd_default_model_host(o->model, m, NULL, &io->stands, err));
     CD_TRY(cd_describe_name_cpu("", devices, &io->name, err));
     CD_TRY(cd_describe_identity_cpu("", &io->identity, err));
@@ -82,7 +88,8 @@ static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m,
 }
 
 /* ---- a GPU ---- */
-/* A model of processors says nothing of a GPU's programs, whatever stands for it: their features are others. */
+/* A model of processors says nothing of a GPU's programs, whatever stands for it: their features
+ * are others. */
 cdmpp_status cd_calibrate_needs_gpus(const cd_calibrate_options *o, const cd_model *m,
                                      const char *stands, cdmpp_err *err) {
     const int at = stands ? cd_model_find_device(m, stands, strlen(stands)) : -1;
@@ -113,7 +120,8 @@ static bool vector_of(const cd_model *m, size_t i, const cd_device_table *device
     return any || !cd_device_table_vector(devices, cd_model_device(m, i), out, NULL);
 }
 
-/* The GPU of the model that is most like this one: by its description, or by what its driver says. */
+/* The GPU of the model that is most like this one: by its description, or by what its driver
+ * says. */
 static cdmpp_status nearest_gpu(const cd_model *m, const cd_device_table *devices,
                                 const cd_device *d, const char **out, cdmpp_err *err) {
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
@@ -125,7 +133,7 @@ static cdmpp_status nearest_gpu(const cd_model *m, const cd_device_table *device
         if (!cd_model_device_is_gpu(m, i)) continue;
         gpus++, last = i;
         if (!vector_of(m, i, devices, has)) continue;
-        const double far = cd_device_distance(want, has);
+        const double far = cd_device_unlike(want, has);
         if (far < least) least = far, *out = cd_model_device(m, i);
     }
     if (!*out && gpus == 1) *out = cd_model_device(m, last);
@@ -147,8 +155,8 @@ static cdmpp_status take_model(const char *target, const cd_device_table *device
     return CDMPP_OK;
 }
 
-/* NVRTC is a library of its own: without it every program would fail, one after the other. Nothing is started, and both libraries stay, as in a
- * back end. */
+/* NVRTC is a library of its own: without it every program would fail, one after the other. Nothing
+ * is started, and both libraries stay, as in a back end. */
 static cdmpp_status check_compiler(const char *backend, cdmpp_err *err) {
     cd_cuda_api a = {0};
     if (strcmp(backend, "cuda") != 0) return CDMPP_OK;
@@ -164,8 +172,9 @@ static cdmpp_status ask_driver(const cd_calibrate_options *o, const char *backen
     return check_compiler(backend, err);
 }
 
-/* A described GPU has the numbers of its description: they are of the kind that the model's devices have. Another one has those of its driver, and where
- * these do not suffice, those of the device that stands for it. */
+/* A described GPU has the numbers of its description: they are of the kind that the model's devices
+ * have. Another one has those of its driver, and where these do not suffice, those of the device
+ * that stands for it. */
 static cdmpp_status find_gpu(const cd_calibrate_options *o, const cd_model *m,
                              const cd_device_table *devices, cd_calibrate_machine *io,
                              cdmpp_err *err) {

@@ -1,4 +1,5 @@
-/* What programs that were measured have, and the device of the model had not seen: threads of this machine, its instructions. It counts as seen afterwards. */
+/* What programs that were measured have, and the device of the model had not seen: threads of this
+ * machine, its instructions. It counts as seen afterwards. */
 #include <string.h>
 
 #include "predictor/calibrate/calibrate_internal.h"

@@ -1,8 +1,11 @@
-/* Measures candidates in their order until the time is over. Each result is a line of the log at once; what the log has already is passed over. Where nothing
- * runs from the beginning, something is wrong with the device or its compiler: the run ends, and the log does not say that these programs fail. */
+/* Measures candidates in their order until the time is over. Each result is a line of the log at
+ * once; what the log has already is passed over. Where nothing runs from the beginning, something
+ * is wrong with the device or its compiler: the run ends, and the log does not say that these
+ * programs fail. */
 #include <math.h>
 #include <string.h>
 
+#include "base/cli/cli.h"
 #include "predictor/calibrate/calibrate.h"
 #include "profiler/host/host.h"
 
@@ -14,13 +17,15 @@ typedef struct run {
     cd_calibrate_measured *out;
     size_t step;           /* of the sequence */
     double worst_s, all_s; /* of a program, in the slowest batch; of all batches */
+    size_t all;            /* programs in these */
     cd_record_program job[CD_CALIBRATE_BATCH];
     bool repeat[CD_CALIBRATE_BATCH];
     size_t n;
     size_t vain; /* failed, before one ran */
 } run;
 
-/* ---- the sequence: programs in their order, and from time to time one of the earlier half once more ---- */
+/* ---- the sequence: programs in their order, and from time to time one of the earlier half once
+ * more ---- */
 static bool next(run *r, const cd_calibrate_candidate **c, bool *repeat) {
     const cd_calibrate_pool *p = r->o->pool;
     const size_t most = r->o->most && r->o->most < p->n_order ? r->o->most : p->n_order;
@@ -34,7 +39,8 @@ static bool next(run *r, const cd_calibrate_candidate **c, bool *repeat) {
     return true;
 }
 
-/* To the batch, unless the log has it. A candidate that makes no program is no failure of the machine: it is passed over. */
+/* To the batch, unless the log has it. A candidate that makes no program is no failure of the
+ * machine: it is passed over. */
 static cdmpp_status add(run *r, const cd_calibrate_candidate *c, bool repeat, cdmpp_err *err) {
     const cd_recline l = {
         .path = "candidate", .number = (long)r->step, .text = c->line, .len = c->len};
@@ -49,15 +55,38 @@ static cdmpp_status add(run *r, const cd_calibrate_candidate *c, bool repeat, cd
     return st;
 }
 
-/* Few until one is measured: nobody knows how long they take. Then no more than there is time for. */
+/* All that the log has is learned from, also what an earlier run drew and this one did not. */
+static size_t programs_of(const run *r) {
+    size_t known = cd_record_log_programs(r->o->log);
+    for (size_t i = 0; i < r->n; i++) known -= !r->repeat[i]; /* claimed, and not measured yet */
+    return r->out->programs > known ? r->out->programs : known;
+}
+
+/* When a batch that makes n programs more has to end. */
+static double latest(const run *r, size_t n) {
+    const cd_calibrate_measure_options *o = r->o;
+    const double after = o->after ? cd_calibrate_costs_s(o->after, programs_of(r) + n) : 0;
+    return fmin(o->until_s, o->after ? o->end_s - after : (double)INFINITY);
+}
+
+/* What a program is expected to take: where late ones are ended the mean serves, and no outlier
+ * ends the run. */
+static double each_of(const run *r) {
+    if (!(r->worst_s > 0)) return first_s;
+    return r->o->clock->until ? r->all_s / (double)r->all : r->worst_s;
+}
+
+/* Few until one is measured: how long they take is not known. Then no more than there is time for.
+ */
 static size_t most_of(const run *r) {
     const cd_calibrate_clock *c = r->o->clock;
     const size_t asked = c->batch < FEW                  ? FEW
                          : c->batch < CD_CALIBRATE_BATCH ? c->batch
-                                                         : CD_CALIBRATE_BATCH;
-    if (asked == FEW || !(r->worst_s > 0)) return FEW;
-    const double fit = floor((r->o->until_s - c->now(c->ctx)) / r->worst_s);
-    return fit < FEW ? FEW : fit < (double)asked ? (size_t)fit : asked;
+                                                         : CD_CALIBRATE_BATCH,
+                 least = c->until ? 1 : FEW;
+    if (!(r->worst_s > 0) || (asked == FEW && !c->until)) return FEW;
+    const double fit = floor((latest(r, asked) - c->now(c->ctx)) / each_of(r));
+    return fit < (double)least ? least : fit < (double)asked ? (size_t)fit : asked;
 }
 
 static cdmpp_status fill(run *r, cdmpp_err *err) {
@@ -97,7 +126,8 @@ static cdmpp_status write_down(run *r, const cd_measure_result *m, size_t n, cdm
     return CDMPP_OK;
 }
 
-/* How many of a batch that did not end were measured: a lost connection costs no measurement. */
+/* How many of a batch were measured: a lost connection, or the end of the time, costs no
+ * measurement. */
 static size_t answered(const run *r, const cd_measure_result *m) {
     size_t n = 0;
     while (n < r->n && (m[n].error_no || m[n].time.n)) n++;
@@ -109,11 +139,13 @@ static cdmpp_status measure(run *r, cdmpp_err *err) {
     cd_measure_result *m = cd_mem_zalloc(r->n, sizeof *m);
     const double begin = c->now(c->ctx);
     if (!m) return CD_FAIL(err, ENOMEM, "results");
+    if (c->until) c->until(c->ctx, latest(r, r->n));
     const cdmpp_status st = c->measure(c->ctx, r->job, r->n, m, err);
-    const size_t n = st ? answered(r, m) : r->n;
+    const size_t n = answered(r, m);
     const cdmpp_status kept = n ? write_down(r, m, n, st ? NULL : err) : CDMPP_OK;
     r->worst_s = fmax(r->worst_s, (c->now(c->ctx) - begin) / (double)r->n);
     r->all_s += c->now(c->ctx) - begin;
+    r->all += r->n;
     if (r->out->fresh) r->out->each_s = r->all_s / (double)r->out->fresh;
     cd_mem_free(m);
     return st ? st : kept;
@@ -121,13 +153,19 @@ static cdmpp_status measure(run *r, cdmpp_err *err) {
 
 /* Is there time for this batch, and for what is done with all programs afterwards? */
 static bool in_time(run *r) {
-    const cd_calibrate_measure_options *o = r->o;
-    const cd_calibrate_clock *c = o->clock;
-    const double each = r->worst_s > 0 ? r->worst_s : first_s,
-                 end = o->after_s > 0 ? o->end_s - o->after_s * (double)(r->out->programs + r->n)
-                                      : o->until_s;
-    r->out->late = c->now(c->ctx) + each * (double)r->n > fmin(o->until_s, end);
+    const cd_calibrate_clock *c = r->o->clock;
+    r->out->late = c->now(c->ctx) + each_of(r) * (double)r->n > latest(r, r->n);
     return !r->out->late;
+}
+
+/* Is there time for so many programs that something can be learned of them? Before one is measured
+ * nobody knows. */
+static bool hopeless(const run *r) {
+    const cd_calibrate_clock *c = r->o->clock;
+    const size_t least = r->o->least, has = programs_of(r);
+    if (has >= least || !r->all) return false;
+    const double repeats = (double)CD_CALIBRATE_TWICE / (CD_CALIBRATE_TWICE - 1);
+    return c->now(c->ctx) + each_of(r) * repeats * (double)(least - has) > latest(r, least - has);
 }
 
 static void empty(run *r) {
@@ -144,7 +182,8 @@ cdmpp_status cd_calibrate_measure(const cd_calibrate_measure_options *o, cd_cali
     *out = (cd_calibrate_measured){0};
     cdmpp_status st = CDMPP_OK;
     for (bool more = true; !st && more;) {
-        st = fill(r, err);
+        out->hopeless = hopeless(r);
+        if (!out->hopeless) st = fill(r, err);
         more = !st && r->n && in_time(r);
         if (more && o->stop && *o->stop)
             st = CD_FAIL(err, EINTERRUPTED, "after %zu programs, which are in the log", out->fresh);
@@ -152,18 +191,35 @@ cdmpp_status cd_calibrate_measure(const cd_calibrate_measure_options *o, cd_cali
         if (!st && o->told) o->told(o->ctx, out->fresh);
         empty(r);
     }
+    out->known = programs_of(r);
     cd_mem_free(r);
     return st;
 }
 
 /* ---- this machine ---- */
 static double now_here(void *ctx) {
-    (void)ctx;
-    return cd_clock_wall();
+    const cd_calibrate_here *h = ctx;
+    return h->cpu_time ? cd_measure_process_time(h->measure) : cd_clock_wall();
+}
+
+static void until_here(void *ctx, double until_s) {
+    cd_calibrate_here *h = ctx;
+    h->until_s = until_s;
+    cd_measure_until(h->measure, until_s);
+}
+
+static bool over_here(const cd_calibrate_here *h) {
+    return h->until_s > 0 && cd_clock_wall() >= h->until_s;
+}
+
+/* Compiling or running it took longer than there was time: that says nothing of the program. */
+static bool cut_here(const cd_calibrate_here *h, const cd_measure_item *item) {
+    return over_here(h) && (item->out.error_no == 6 || item->out.error_no == 7);
 }
 
 static cdmpp_status measure_here(void *ctx, cd_record_program *job, size_t n,
                                  cd_measure_result *out, cdmpp_err *err) {
+    cd_calibrate_here *h = ctx;
     cd_measure_item *item = cd_mem_zalloc(n + 1, sizeof *item);
     cdmpp_status st = item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
     for (size_t i = 0; !st && i < n; i++) {
@@ -175,9 +231,13 @@ static cdmpp_status measure_here(void *ctx, cd_record_program *job, size_t n,
             .threads = gpu ? 0 : cd_record_program_threads(&job[i], 0, cd_affinity_count())};
         if (job[i].why.code) cd_measure_result_fail(&item[i].out, 1, &job[i].why);
     }
-    if (!st) st = cd_measure_build(ctx, item, n, err);
-    for (size_t i = 0; !st && i < n; i++) st = cd_measure_run(ctx, &item[i], err);
-    for (size_t i = 0; !st && i < n; i++) out[i] = item[i].out;
+    if (!st) st = cd_measure_build(h->measure, item, n, err);
+    for (size_t i = 0;
+         !st && i < n && !(over_here(h) && !item[i].out.error_no) && !cut_here(h, &item[i]); i++) {
+        st = cd_measure_run(h->measure, &item[i], err);
+        if (!st && cut_here(h, &item[i])) break;
+        if (!st) out[i] = item[i].out;
+    }
     cd_mem_free(item);
     return st;
 }
@@ -192,11 +252,32 @@ static cdmpp_status network_here(void *ctx, const cd_network_loaded *l,
         return CD_FAIL(err, EBACKEND,
                        "others use the processors: %.0f %% of one is left; stop other work",
                        100 * left);
-    here.measure = ctx;
+    here.measure = ((cd_calibrate_here *)ctx)->measure;
+    cd_measure_until(here.measure, (double)INFINITY); /* the run has its own */
     return cd_network_run_measure(l, &here, out, err);
 }
 
-cd_calibrate_clock cd_calibrate_clock_here(cd_measure *m) {
-    return (cd_calibrate_clock){
-        .ctx = m, .now = now_here, .measure = measure_here, .network = network_here};
+cd_calibrate_clock cd_calibrate_clock_here(cd_calibrate_here *h) {
+    return (cd_calibrate_clock){.ctx = h,
+                                .now = now_here,
+                                .measure = measure_here,
+                                .network = network_here,
+                                .until = h->cpu_time ? NULL : until_here,
+                                .cpu_time = h->cpu_time};
+}
+
+/* ---- is it quiet? ---- */
+static const double quiet_s = 1.5;
+
+cdmpp_status cd_calibrate_quiet(int threads, bool force, struct cd_log *log, cd_noise_program *out,
+                                cdmpp_err *err) {
+    cd_noise_program_run(threads, quiet_s, out);
+    CD_TRY(cd_noise_program_check(out, CD_CALIBRATE_NOISE, force, err));
+    const bool busy = out->noise > CD_CALIBRATE_NOISE;
+    cd_log_put(log, busy ? CD_LOG_WARNING : CD_LOG_INFO,
+               busy ? "this machine is busy: the same program took between %.3g and %.3g ms; "
+                      "intervals become wider for that"
+                    : "noise: the same program took between %.3g and %.3g ms",
+               1e3 * out->low_s, 1e3 * out->high_s);
+    return CDMPP_OK;
 }

@@ -1,5 +1,6 @@
-/* What a network adds to its operators on this machine: some networks run with the schedules that the model chooses, each operator alone and the whole.
- * Nothing is compared with what is predicted: the law is of measured times alone. */
+/* What a network adds to its operators on this machine: some networks run with the schedules that
+ * the model chooses, each operator alone and the whole. Nothing is compared with what is predicted:
+ * the law is of measured times alone. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@ typedef struct work {
     cd_threads *pool; /* looks for schedules; NULL: one thread */
     double slowest;   /* seconds that a network took */
 } work;
+
+enum { AT_ONCE = 16 }; /* tasks whose schedules are looked for between two looks at the clock */
 
 static double left_s(const work *w) { return w->o->until_s - w->o->clock->now(w->o->clock->ctx); }
 
@@ -48,7 +51,12 @@ static cdmpp_status choose(const work *w, const cd_network_loaded *l, cd_schedul
         key[n++] = l->graph->node[i].key;
         st = take_chosen(w, l, key[n - 1], &scratch, db, err);
     }
-    if (!st) st = cd_schedule_db_predict(db, o->model, l->work->tasks, key, n, &pick, w->pool, err);
+    for (size_t i = 0; !st && i < n; i += AT_ONCE) {
+        if (!(left_s(w) > 0)) st = CD_FAIL(err, EBACKEND, "the time is over");
+        else
+            st = cd_schedule_db_predict(db, o->model, l->work->tasks, key + i,
+                                        n - i < AT_ONCE ? n - i : AT_ONCE, &pick, w->pool, err);
+    }
     cd_arena_free(&scratch);
     cd_mem_free(key);
     return st;
@@ -71,7 +79,8 @@ static cdmpp_status take(const work *w, const cd_network_loaded *l, const cd_net
 
 static double lift_of(const cd_network_cost_row *row) { return row->measured_s / row->alone_s; }
 
-/* What a network hardly ever takes: something else ran beside its passes, or beside its operators. */
+/* What a network hardly ever takes: something else ran beside its passes, or beside its
+ * operators. */
 static bool odd(const cd_network_cost_row *row) {
     return lift_of(row) < 0.97 || lift_of(row) > 1.25;
 }
@@ -90,14 +99,17 @@ static cdmpp_status run_once(const work *w, const cd_network_loaded *l, cd_netwo
     cd_network_run *r = NULL;
     if (!(left_s(w) > 0)) return CD_FAIL(err, EBACKEND, "the time is over");
     ro->until_s =
-        cd_clock_wall() + left_s(w); /* the machine's own clock: the other one may be made */
+        cd_clock_wall() +
+        left_s(w) * (w->o->wall > 0 ? w->o->wall
+                                    : 1); /* the machine's own clock: the other one may be made */
     cdmpp_status st = w->o->clock->network(w->o->clock->ctx, l, ro, &r, err);
     if (!st) st = take(w, l, r, alone, row, err);
     cd_network_run_free(r);
     return st;
 }
 
-/* Once, and again where the first run is odd, and there is as much time. A second run that fails leaves the first one. */
+/* Once, and again where the first run is odd, and there is as much time. A second run that fails
+ * leaves the first one. */
 static cdmpp_status run_with(const work *w, const cd_network_loaded *l, const cd_schedule_db *db,
                              double *alone, cd_network_cost_row *row, cdmpp_err *err) {
     const cd_calibrate_networks_options *o = w->o;
@@ -140,7 +152,8 @@ static cdmpp_status run(const work *w, const cd_network_loaded *l, cd_network_co
     return st;
 }
 
-/* Before the first one, what programs took so far tells whether there is any hope: half of that, because some are known and those of a network are compiled together. */
+/* Before the first one, what programs took so far tells whether there is any hope: half of that,
+ * because some are known and those of a network are compiled together. */
 static cdmpp_status hope(const work *w, const cd_network_loaded *l, cdmpp_err *err) {
     const double needs = 0.5 * w->o->program_s * (double)l->work->n_task;
     if (w->slowest > 0 || !(needs > left_s(w))) return CDMPP_OK;

@@ -1,5 +1,5 @@
-/* Candidates: random schedules and those of them that the model takes for the fastest, with their facts, and the order in which they are worth their time.
- * Nothing is compiled or run. */
+/* Candidates: random schedules and those of them that the model takes for the fastest, with their
+ * facts, and the order in which they are worth their time. Nothing is compiled or run. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,8 @@
 #include "predictor/calibrate/calibrate_internal.h"
 #include "predictor/estimate/estimate.h"
 
-/* Compiling takes most of the time of a program; one slower than `slowest` costs as much as many others. */
+/* Compiling takes most of the time of a program; one slower than `slowest` costs as much as many
+ * others. */
 static const double compile_s = 0.4, runs = 3, slowest = 0.5;
 
 typedef struct draw {
@@ -22,6 +23,7 @@ typedef struct draw {
     uint32_t vector_bytes;
     cd_facts_set set; /* of the target's programs */
     double begin_s;   /* of the clock */
+    double slowest_s; /* some tasks whose best ones were looked for */
 } draw;
 
 /* In steps of two, so that a machine whose speed is measured a second time gives the same order. */
@@ -68,12 +70,15 @@ static cdmpp_status add(draw *d, const cd_buf *line, bool best, cdmpp_err *err) 
 }
 
 /* ---- the best of each task, as a replay chooses it ---- */
-/* Share of the time: where it does not suffice, some tasks have one. So many are searched at once. */
+/* Share of the time: where it does not suffice, some tasks have one. So many are searched at once,
+ * few before it is known how long they take. */
 static const double of_best = 0.8;
-enum { AT_ONCE = 16 };
+enum { FIRST = 4, AT_ONCE = 16 };
 
-static bool late(const draw *d, double share) {
-    return d->o->now && d->o->now(d->o->ctx) > d->begin_s + share * (d->o->until_s - d->begin_s);
+static double now(const draw *d) { return d->o->now ? d->o->now(d->o->ctx) : 0; }
+/* Would what takes so long end late? */
+static bool late(const draw *d, double share, double takes_s) {
+    return d->o->now && now(d) + takes_s > d->begin_s + share * (d->o->until_s - d->begin_s);
 }
 
 static cdmpp_status add_best(draw *d, const char *key, cdmpp_err *err) {
@@ -88,7 +93,8 @@ static cdmpp_status add_best(draw *d, const char *key, cdmpp_err *err) {
     return st;
 }
 
-/* Tasks that have a definition, in an order that mixes the networks that they are of, so that none is left out as a whole. Returns their number. */
+/* Tasks that have a definition, in an order that mixes the networks that they are of, so that none
+ * is left out as a whole. Returns their number. */
 static size_t mixed(const cd_task_registry *tasks, const char **key, uint64_t *by) {
     size_t n = 0;
     for (size_t i = 0; i < cd_task_registry_count(tasks); i++) {
@@ -112,7 +118,9 @@ static cdmpp_status choose_some(draw *d, cd_threads *pool, const char *const *ke
                                       .device = o->stands,
                                       .numbers = o->numbers,
                                       .hardware = &o->hardware};
+    const double begin = now(d);
     CD_TRY(cd_schedule_db_predict(d->out->best, o->model, o->tasks, key, n, &pick, pool, err));
+    d->slowest_s = fmax(d->slowest_s, (now(d) - begin) / (double)n);
     for (size_t i = 0; i < n; i++) CD_TRY(add_best(d, key[i], err));
     return CDMPP_OK;
 }
@@ -126,10 +134,13 @@ static cdmpp_status choose_best(draw *d, cdmpp_err *err) {
     if (!st) st = cd_schedule_db_new(&d->out->best, err);
     if (!st && d->o->model && d->o->jobs > 1) st = cd_threads_new(d->o->jobs, &pool, err);
     const size_t n = !st && d->o->model ? mixed(d->o->tasks, key, by) : 0;
-    for (size_t i = 0; !st && i < n && !late(d, of_best); i += AT_ONCE) {
+    size_t some = FIRST;
+    for (size_t i = 0; !st && i < n && !late(d, of_best, d->slowest_s * (double)some);
+         i += some, some = AT_ONCE) {
+        if (some > n - i) some = n - i;
         if (d->o->stop && *d->o->stop)
             st = CD_FAIL(err, EINTERRUPTED, "while candidates were chosen");
-        else st = choose_some(d, pool, key + i, n - i < AT_ONCE ? n - i : AT_ONCE, err);
+        else st = choose_some(d, pool, key + i, some, err);
     }
     cd_threads_free(pool);
     cd_mem_free(key);
@@ -144,7 +155,7 @@ static cdmpp_status draw_all(draw *d, cdmpp_err *err) {
     cd_buf line = {0};
     CD_TRY(cd_random_schedules_new(d->o->tasks, &ro, &r, err));
     cdmpp_status st = CDMPP_OK;
-    while (!st && d->out->n < CD_CALIBRATE_MOST && !late(d, 1)) {
+    while (!st && d->out->n < CD_CALIBRATE_MOST && !late(d, 1, 0)) {
         cdmpp_err why = {0};
         cd_buf_clear(&line);
         if (d->o->stop && *d->o->stop)
@@ -160,8 +171,8 @@ static cdmpp_status draw_all(draw *d, cdmpp_err *err) {
 }
 
 /* ---- the order ---- */
-/* Facts are counts over many orders of magnitude; ratios stay nearly as they are. Each column gets mean 0 and deviation 1; one that does not vary is left
- * out. Returns the number of columns. */
+/* Facts are counts over many orders of magnitude; ratios stay nearly as they are. Each column gets
+ * mean 0 and deviation 1; one that does not vary is left out. Returns the number of columns. */
 static size_t embed(const float *fact, size_t n, float *x) {
     size_t dim = 0;
     for (size_t c = 0; c < CD_N_FACTS; c++) {

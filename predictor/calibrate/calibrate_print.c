@@ -25,7 +25,7 @@ static void put_noise(cd_buf *b, const cd_calibrate_result *r) {
         cd_buf_putf(b, "noise: not known, %zu programs were measured twice\n", r->pairs);
     else
         cd_buf_putf(b, "noise: %.1f %%, the median difference of %zu programs measured twice\n",
-                    100 * r->noise, r->pairs);
+                    100 * expm1(r->noise), r->pairs);
 }
 
 static void put_law(cd_buf *b, const cd_network_cost_fit *f) {
@@ -36,6 +36,46 @@ static void put_law(cd_buf *b, const cd_network_cost_fit *f) {
         cd_buf_putf(b, ", its weights at %.3g GB/s%s", 1e-9 * f->refill_bytes_per_s,
                     f->refill_from > 0 ? " where it has many" : "");
     cd_buf_putf(b, ", +- %.1f %%\n", 100 * f->spread);
+}
+
+/* ---- the verdict ---- */
+/* The figure by which it is decided is the mean |ln|; the median error is easier to read, and is
+ * told where it goes the same way. */
+static void put_change(cd_buf *b, const cd_calibrate_result *r) {
+    const bool same =
+        (r->after.median > r->before.median) == (r->after.mean_log > r->before.mean_log);
+    if (same)
+        cd_buf_putf(b, "median error of %zu held-out programs %.0f to %.0f %%", r->after.n,
+                    100 * r->before.median, 100 * r->after.median);
+    else
+        cd_buf_putf(b, "mean error of %zu held-out programs (as a factor) %.2f to %.2f", r->after.n,
+                    exp(r->before.mean_log), exp(r->after.mean_log));
+}
+
+static void put_verdict(cd_buf *b, const cd_calibrate_told *t) {
+    const cd_calibrate_result *r = t->result;
+    const bool noisy = cd_calibrate_noisy(r), refused = !t->out && noisy;
+    if (refused)
+        cd_buf_putf(
+            b, "too noisy: two times of the same program differ by %.0f %% (at most %.0f %%), ",
+            100 * expm1(r->noise), 100 * CD_CALIBRATE_NOISE);
+    else cd_buf_puts(b, cd_calibrate_better(r) ? "better: " : "not better: ");
+    put_change(b, r);
+    if (!t->out) cd_buf_puts(b, "; nothing written");
+    else cd_buf_putf(b, "; written to %s (removing it undoes this)", t->out);
+    if (t->out && r->measured_noise > CD_CALIBRATE_NOISE)
+        cd_buf_putf(b, "; measured noise %.0f %%, its intervals are wider for that",
+                    100 * expm1(r->measured_noise));
+}
+
+/* What a noisy machine measured stays noisy: the log goes. */
+static void put_next(cd_buf *b, const cd_calibrate_told *t) {
+    const bool noisy = cd_calibrate_noisy(t->result);
+    if (t->out || !t->again) return;
+    if (noisy)
+        cd_buf_putf(b, "next, when other work has ended: rm -f '%s' && %s --seconds %.0f", t->log,
+                    t->again, t->limit_s);
+    else cd_buf_putf(b, "next: %s --seconds %.0f", t->again, t->again_s);
 }
 
 void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
@@ -51,9 +91,10 @@ void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
     if (t->given) cd_buf_putf(b, "logs: %zu programs of %zu tasks\n", r->programs, r->tasks);
     else
         cd_buf_putf(
-            b, "measured: %zu programs of %zu tasks, %zu by this run in %.0f s of at most %.0f s\n",
+            b,
+            "measured: %zu programs of %zu tasks, %zu by this run in %.0f s of at most %.0f s%s\n",
             r->programs, r->tasks, t->measured->fresh - t->measured->repeats, t->seconds,
-            t->limit_s);
+            t->limit_s, t->cpu_time ? " of the processor" : "");
     if (!t->given && !t->measured->late && !t->most && t->seconds < t->limit_s)
         cd_buf_puts(b, "every candidate is measured, before the time is over\n");
     put_noise(b, r);
@@ -68,6 +109,14 @@ void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
                     "%s: %s corrected by %zu programs (%.0f %% of what trees learned), its "
                     "intervals times %.2f%s\n",
                     t->out, t->model, r->programs, 100 * r->share, r->widen, limit);
+    if (t->out && t->as_before)
+        cd_buf_putf(b, "schedules are chosen as before, as for %s: no network becomes slower\n",
+                    t->device);
+    put_verdict(b, t);
+    cd_buf_puts(b, "\n");
+    if (t->out || !t->again) return;
+    put_next(b, t);
+    cd_buf_puts(b, "\n");
 }
 
 static void put_figures(cd_json_writer *w, const char *key, const cd_calibrate_figures *f) {
@@ -96,6 +145,15 @@ static void put_json_law(cd_json_writer *w, const cd_network_cost_fit *f) {
     cd_json_write_close(w, '}');
 }
 
+static void put_text(cd_json_writer *w, const char *key, const cd_calibrate_told *t,
+                     void (*put)(cd_buf *b, const cd_calibrate_told *t)) {
+    cd_buf b = {0};
+    put(&b, t);
+    cd_json_write_member_str(w, key, b.p);
+    if (b.oom) w->out->oom = true;
+    cd_buf_free(&b);
+}
+
 static void put_run(cd_json_writer *w, const cd_calibrate_told *t) {
     cd_json_write_member_str(w, "device", t->device);
     cd_json_write_member_str(w, "name", t->name);
@@ -110,6 +168,8 @@ static void put_run(cd_json_writer *w, const cd_calibrate_told *t) {
     cd_json_write_member_int(w, "programs", (int64_t)t->result->programs);
     cd_json_write_member_real(w, "widen", t->result->widen);
     cd_json_write_member_real(w, "most", t->result->most);
+    put_text(w, "verdict", t, put_verdict);
+    put_text(w, "next", t, put_next);
 }
 
 void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file) {
@@ -123,6 +183,7 @@ void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file) {
     cd_json_write_member_int(&w, "unusable", (int64_t)r->failed);
     cd_json_write_member_int(&w, "pairs", (int64_t)r->pairs);
     cd_json_write_member_real(&w, "noise", r->noise);
+    if (!file) cd_json_write_member_real(&w, "measured_noise", r->measured_noise);
     cd_json_write_member_real(&w, "share_of_trees", r->share);
     if (!file) cd_json_write_member_real(&w, "picks", r->picks);
     if (t->costs && t->costs->networks) put_json_law(&w, t->costs);

@@ -13,7 +13,8 @@ typedef struct cd_dynamic_net {
     cd_network_live *live;
 } cd_dynamic_net;
 
-/* An input or result over the size: dimension i is base[i] + per[i] x size; or it is no such line, and only the points' shapes are known. */
+/* An input or result over the size: dimension i is base[i] + per[i] x size; or it is no such line,
+ * and only the points' shapes are known. */
 typedef struct cd_dynamic_value {
     const char *name;
     cd_dtype dtype;
@@ -38,7 +39,8 @@ struct cd_dynamic {
 /* Close it after an error too. */
 cdmpp_status cd_dynamic_net_open(cd_dynamic *d, int64_t size, cd_dynamic_net *n, cdmpp_err *err);
 void cd_dynamic_net_close(cd_dynamic_net *n);
-/* Values of the points as functions of the size; *why: that one is none. Errors: EUNSUPPORTED (points of different inputs or results), ENOMEM. */
+/* Values of the points as functions of the size; *why: that one is none. Errors: EUNSUPPORTED
+ * (points of different inputs or results), ENOMEM. */
 cdmpp_status cd_dynamic_values(cd_dynamic *d, cdmpp_err *err);
 /* No elements where the shape is not known. */
 void cd_dynamic_shape(const cd_dynamic_value *v, int64_t size, cd_graph_shape *out);

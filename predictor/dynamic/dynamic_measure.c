@@ -1,4 +1,5 @@
-/* Asked sizes: a call beside one of programs that are made for just that size. Both run in turns: a change of the machine's speed meets both. */
+/* Asked sizes: a call beside one of programs that are made for just that size. Both run in turns: a
+ * change of the machine's speed meets both. */
 #include "predictor/dynamic/dynamic_internal.h"
 
 #include <math.h>
@@ -37,10 +38,6 @@ static double time_choice(const cd_dynamic *d, int64_t size) {
     return sum < SIZE_MAX ? s : 0;
 }
 
-static double quantile(const double *sorted, uint32_t n, double q) {
-    return sorted[(uint32_t)(q * (n - 1) + 0.5)];
-}
-
 static void settle(turns *t, cd_dynamic_row *row) {
     double *const v[] = {t->copy, t->pass, t->call, t->exact, t->ratio};
     for (size_t k = 0; k < sizeof v / sizeof *v; k++) cd_sort_doubles(v[k], t->n);
@@ -49,7 +46,8 @@ static void settle(turns *t, cd_dynamic_row *row) {
     row->call_s = cd_sort_median(t->call, t->n);
     row->exact_s = cd_sort_median(t->exact, t->n);
     row->loss = cd_sort_median(t->ratio, t->n) - 1;
-    row->low = quantile(t->ratio, t->n, 0.25) - 1, row->high = quantile(t->ratio, t->n, 0.75) - 1;
+    row->low = cd_sort_quantile(t->ratio, t->n, 0.25) - 1,
+    row->high = cd_sort_quantile(t->ratio, t->n, 0.75) - 1;
 }
 
 /* `point` NULL: nothing serves the size, and only the exact programs are timed. */

@@ -1,5 +1,5 @@
-/* Models of a command by device. Headers are read at once, because they say which devices a model knows; a model is loaded when a
- * device first needs it. */
+/* Models of a command by device. Headers are read at once, because they say which devices a model
+ * knows; a model is loaded when a device first needs it. */
 #include "predictor/estimate/estimate.h"
 
 #include <errno.h>
@@ -23,7 +23,8 @@ bool cd_model_set_is_model(const char *path) {
     return ok;
 }
 
-/* ---- headers: learner/model/model.h (1) to (6); the sum is checked when the model is loaded ---- */
+/* ---- headers: learner/model/model.h (1) to (6); the sum is checked when the model is loaded
+ * ---- */
 static cdmpp_status read_header(FILE *f, cd_arena *a, cd_str *out, cdmpp_err *err) {
     unsigned char p[FIXED];
     uint64_t n = 0;
@@ -39,7 +40,8 @@ static cdmpp_status read_header(FILE *f, cd_arena *a, cd_str *out, cdmpp_err *er
     return CDMPP_OK;
 }
 
-/* What networks cost on the machine, where it was measured. An entry of the user's own file comes first. */
+/* What networks cost on the machine, where it was measured. An entry of the user's own file comes
+ * first. */
 static cdmpp_status costs_of(cd_model_set *m, const cd_json *here, cdmpp_err *err) {
     cd_network_cost *l;
     cd_diag diag = {0};
@@ -54,7 +56,8 @@ static cdmpp_status costs_of(cd_model_set *m, const cd_json *here, cdmpp_err *er
     return st;
 }
 
-/* The machine that the model is corrected for is one more device, where it is none of the others (learner/model/here.h). */
+/* The machine that the model is corrected for is one more device, where it is none of the others
+ * (learner/model/here.h). */
 static cdmpp_status machine_of(cd_model_set *m, const cd_json *here, cd_model_set_entry *v,
                                cdmpp_err *err) {
     cd_str name, stands, backend;
@@ -73,7 +76,8 @@ static cdmpp_status machine_of(cd_model_set *m, const cd_json *here, cd_model_se
     return v->machine && v->stands ? CDMPP_OK : CD_FAIL(err, ENOMEM, "names");
 }
 
-/* Devices and kind of a model from its header. Devices are names in models of tasks, objects with a name in models of operators. */
+/* Devices and kind of a model from its header. Devices are names in models of tasks, objects with a
+ * name in models of operators. */
 static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_entry *v,
                                cdmpp_err *err) {
     const cd_json *root, *model, *list, *kind;
@@ -99,7 +103,8 @@ static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_entr
     return here ? machine_of(m, here, v, err) : CDMPP_OK;
 }
 
-/* The whole model is loaded when it is first asked for: a command may name many models and use one. */
+/* The whole model is loaded when it is first asked for: a command may name many models and use
+ * one. */
 static cdmpp_status add(cd_model_set *m, const char *path, bool language, cdmpp_err *err) {
     cd_model_set_entry v = {.path = path};
     cd_str header;
@@ -152,8 +157,8 @@ static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdm
     cd_diag diag = {0};
     const cdmpp_status at =
         cd_device_table_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL);
-    if (at == CDMPP_ENOMEM)
-        return CD_FAIL(err, ENOMEM, "path of the descriptions"); /* not: there are none */
+    /* not: there are none */
+    if (at == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "path of the descriptions");
     if (at)
         return a->devices
                    ? CD_FAIL(err, EIO,
@@ -169,8 +174,9 @@ static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdm
     return st;
 }
 
-/* That of a machine that a model is corrected for, in the place of an entry of the installed file: this was measured here, with this back end. What the user's own file says of the machine
- * comes first; what it only lends does not. */
+/* That of a machine that a model is corrected for, in the place of an entry of the installed file:
+ * this was measured here, with this back end. What the user's own file says of the machine comes
+ * first; what it only lends does not. */
 static cdmpp_status take_costs(cd_model_set *m, const char *machine, cdmpp_err *err) {
     for (size_t k = 0; machine && m->measured && k < m->measured->n; k++) {
         const char *of = m->measured->v[k].devices.v[0];
@@ -189,9 +195,8 @@ static cdmpp_status read_costs(const cd_model_set_options *a, cd_model_set *m, c
     if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
     cd_diag_free(&diag);
     for (size_t k = 0; !st && k < m->n; k++)
-        if (m->v[k].path != m->gpu_path)
-            CD_TRY(take_costs(m, m->v[k].here,
-                              err)); /* of which nobody has asked so far whether it is used */
+        /* of which nobody has asked so far whether it is used */
+        if (m->v[k].path != m->gpu_path) CD_TRY(take_costs(m, m->v[k].here, err));
     return st;
 }
 
@@ -200,8 +205,9 @@ static cdmpp_status defaults(cd_model_set *m, cdmpp_err *err) {
     m->default_path = cd_default_model_path(&m->arena);
     if (m->default_path) CD_TRY(add(m, m->default_path, false, err));
     m->gpu_path = cd_default_model_gpu_file(&m->arena);
+    /* it would be the first, also where nobody asks for a GPU */
     if (m->gpu_path && !m->default_path && !cd_default_model_is_here(m->gpu_path))
-        m->gpu_path = NULL; /* it would be the first, also where nobody asks for a GPU */
+        m->gpu_path = NULL;
     if (m->gpu_path) CD_TRY(add(m, m->gpu_path, false, err));
     m->gpu_default = cd_default_model_gpu_plain(&m->arena);
     return m->gpu_default ? add(m, m->gpu_default, false, err) : CDMPP_OK;
@@ -317,7 +323,8 @@ typedef struct {
     bool any; /* there are described ones of this kind, comparable or not */
 } nearest;
 
-/* The nearest of a loaded model, by kind: of the same one, of another one. A model says no more of a kind than whether it is a GPU. */
+/* The nearest of a loaded model, by kind: of the same one, of another one. A model says no more of
+ * a kind than whether it is a GPU. */
 static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_device *d,
                        nearest of[2]) {
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
@@ -326,10 +333,11 @@ static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_de
         if (!cd_model_set_vector(m, model, i, has)) continue;
         const bool gpu = cd_model_device_is_gpu(model, i) != 0,
                    same = d->kind == (gpu ? CD_DEVICE_GPU : CD_DEVICE_CPU);
+        /* one side of a roofline is none */
         if (!same && !(both_know(want, has, CD_DEVICE_COL_flops) &&
                        both_know(want, has, CD_DEVICE_COL_bandwidth)))
-            continue; /* one side of a roofline is none */
-        const double far = cd_device_distance(want, has);
+            continue;
+        const double far = cd_device_unlike(want, has);
         of[!same].any = true;
         if (far < of[!same].far ||
             (far == of[!same].far && cd_describe_is_own(cd_model_device(model, i))))
@@ -370,7 +378,8 @@ static bool is_other_default(const cd_model_set *m, const cd_model_set_entry *v,
     return d->kind == CD_DEVICE_CPU && (v->path == m->gpu_path || v->path == m->gpu_default);
 }
 
-/* All models are loaded, because their own descriptions decide; default ones of another kind where nothing else is left. */
+/* All models are loaded, because their own descriptions decide; default ones of another kind where
+ * nothing else is left. */
 cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd_model **out,
                                    const char **stands, bool *other_kind, cdmpp_err *err) {
     const cd_device *d = cd_model_set_device(m, device);
@@ -401,10 +410,10 @@ const char *cd_model_set_also(const cd_model_set *m, const char *device) {
 }
 
 cd_device_doubt cd_model_set_doubt(const cd_model *model, size_t at, const float *want,
-                                   const float *has, bool other_kind) {
+                                   const float *has, bool own_times, bool other_kind) {
     if (other_kind)
         return (cd_device_doubt){log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95), 0};
-    return cd_model_device_doubt(model, at, want, has);
+    return cd_model_device_doubt(model, at, want, has, own_times);
 }
 
 const char *cd_model_set_times_off(double spread, char out[CD_MODEL_SET_TIMES_OFF]) {
@@ -419,13 +428,14 @@ const char *cd_model_set_times_off(double spread, char out[CD_MODEL_SET_TIMES_OF
 
 /* Up to the columns' references, `balance`: bytes by operations of these. */
 static double roofline(const float *v, double flop, double bytes) {
-    static const double balance =
-        8141.0 / 320; /* references of the columns flops and bandwidth: device_cols.def */
+    /* references of the columns flops and bandwidth: device_cols.def */
+    static const double balance = 8141.0 / 320;
     return fmax(flop / pow(10, (double)v[CD_N_DEVICE_KIND + CD_DEVICE_COL_flops]),
                 balance * bytes / pow(10, (double)v[CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth]));
 }
 
-/* A peak that one of them does not know is of no use: arithmetic here would be compared with memory there. */
+/* A peak that one of them does not know is of no use: arithmetic here would be compared with memory
+ * there. */
 double cd_model_set_rooflines(const float *here, const float *there, double flop, double bytes) {
     const double f = both_know(here, there, CD_DEVICE_COL_flops) ? fmax(flop, 0) : 0,
                  b = both_know(here, there, CD_DEVICE_COL_bandwidth) ? fmax(bytes, 0) : 0;
@@ -454,12 +464,7 @@ void cd_model_set_list(const cd_model_set *m, cd_buf *out) {
 }
 
 const cd_device_numbers *cd_model_set_numbers(const cd_model *m, const cd_device *about) {
-    const float none[CD_N_FACTS] = {0};
-    cd_analytic_time t;
-    return about && cd_model_needs_facts(m) &&
-                   !cd_analytic_seconds_of(cd_model_facts_set(m), none, about, &t, NULL)
-               ? about
-               : NULL;
+    return cd_model_own_times(m, about) ? about : NULL;
 }
 
 const char *cd_model_set_stands(const cd_model_set *m, const char *name) {

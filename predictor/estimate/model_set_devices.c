@@ -1,4 +1,5 @@
-/* The devices that a set of models can be asked about: those of the models, then those that are only described. */
+/* The devices that a set of models can be asked about: those of the models, then those that are
+ * only described. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,12 +50,21 @@ void cd_model_set_near(const cd_model_set *m, const char *name, cd_buf *out) {
     cd_mem_free(l.v);
 }
 
-/* The model that answers for the device by its own knowledge; NULL: another device stands for it. */
+/* The model that answers for the device by its own knowledge; NULL: another device stands for
+ * it. */
 static const char *known_by(const cd_model_set *m, const char *name) {
     for (size_t k = 0; k < m->n; k++)
         for (size_t d = 0; d < m->v[k].n_device; d++)
             if (!strcmp(m->v[k].device[d], name) && cd_model_set_uses(m, k)) return m->v[k].path;
     return NULL;
+}
+
+bool cd_model_set_has(const cd_model_set *m, const char *name) {
+    return known_by(m, name) || cd_model_set_device(m, name);
+}
+
+bool cd_model_set_is_here(const cd_model_set *m, const char *name) {
+    return !strcmp(name, CD_MODEL_SET_HERE) && !cd_model_set_has(m, name);
 }
 
 void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out) {
@@ -81,7 +91,8 @@ void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out) {
     cd_mem_free(l.v);
 }
 
-/* Our own descriptions are not asked: OpenCL's programs for a processor are a GPU's, and have its name. */
+/* Our own descriptions are not asked: OpenCL's programs for a processor are a GPU's, and have its
+ * name. */
 cdmpp_status cd_model_set_check_kind(const cd_model_set *m, const cd_model *model, const char *name,
                                      cdmpp_err *err) {
     const cd_device *d;

@@ -1,4 +1,5 @@
-/* The model of operators of language models of a set: who answers tasks in types of 16 and 8 bits. */
+/* The model of operators of language models of a set: who answers tasks in types of 16 and 8
+ * bits. */
 #include "base/io/io.h"
 #include "predictor/estimate/estimate.h"
 

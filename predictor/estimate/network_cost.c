@@ -54,13 +54,19 @@ static const cd_network_cost_fit *by_name(const cd_network_cost *l, const char *
     return NULL;
 }
 
-/* The name that was asked for comes first: a machine that a model is corrected for has the description of another device. */
+/* The name that was asked for comes first: a machine that a model is corrected for has the
+ * description of another device. */
 const cd_network_cost_fit *cd_network_cost_find(const cd_network_cost *l, const char *name,
                                                 const cd_device *d) {
     const cd_network_cost_fit *f = by_name(l, name, false);
     if (!f && d) f = by_name(l, d->name, false);
     if (!f) f = by_name(l, name, true);
     return f || !d ? f : by_name(l, d->name, true);
+}
+
+const char *cd_network_cost_whose(const cd_network_cost *l, const char *name, const cd_device *d,
+                                  const char *stands) {
+    return stands && !cd_network_cost_find(l, name, d) ? stands : name;
 }
 
 const char *cd_network_cost_lender(const cd_network_cost_fit *f, const char *name,
@@ -129,7 +135,7 @@ cdmpp_status cd_network_cost_read(const char *path, const char *text, size_t n, 
     if (!st) st = read_list(&r, l, root);
     if (!st && diag->n > before) st = first.code;
     if (!st && diag->n > before) st = CD_FAIL(&first, ESCHEMA, "%zu mistakes", diag->n - before);
-    if (st && err) *err = first;
+    if (st) cd_err_from(err, &first);
     if (st) cd_network_cost_free(l);
     else *out = l;
     return st;
@@ -256,8 +262,8 @@ cdmpp_status cd_network_cost_save(const char *path, const cd_network_cost_fit *f
         "# What a network costs over its operators measured alone (docs/reference/replay.md).\n");
     for (size_t k = 0; l && k < l->n; k++)
         if (!shares(&l->v[k], f)) cd_network_cost_put(&b, &l->v[k]);
-        else if (!own.lent_to.n)
-            own.lent_to = l->v[k].lent_to; /* whoever takes the old fit takes the new one */
+        /* whoever takes the old fit takes the new one */
+        else if (!own.lent_to.n) own.lent_to = l->v[k].lent_to;
     cd_network_cost_put(&b, &own);
     cdmpp_status st = CDMPP_OK;
     if (b.oom) st = CD_FAIL(err, ENOMEM, "list of fits");

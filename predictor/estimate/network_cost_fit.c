@@ -1,10 +1,13 @@
 /* Fits what networks cost over their operators.
  *
- *   measured = lift * tasks of the lifted + tasks of the others + call * calls + weights * (1 / refill) + rest
+ *   measured = lift * tasks of the lifted + tasks of the others + call * calls + weights * (1 /
+ *   refill) + rest
  *
- * In the place of a fitted refill there may be the one that the description of the device says: it costs no choice. Each row is divided by its measured time, so that relative errors count. Candidates are all choices of terms, of the bound from which
- * networks are lifted and of the weights that are refilled; the one that predicts each network best without it is taken. Few networks carry few terms:
- * the best of many candidates is the luckiest, too. */
+ * In the place of a fitted refill there may be the one that the description of the device says: it
+ * costs no choice. Each row is divided by its measured time, so that relative errors count.
+ * Candidates are all choices of terms, of the bound from which networks are lifted and of the
+ * weights that are refilled; the one that predicts each network best without it is taken. Few
+ * networks carry few terms: the best of many candidates is the luckiest, too. */
 #include <lapacke.h>
 #include <math.h>
 #include <string.h>
@@ -23,9 +26,11 @@ typedef struct {
 } choice;
 
 const double cd_network_cost_limit[CD_NETWORK_COST_LIMITS] = {2, 12, 48, 1e9};
-/* Of the mean square of an error: what a term, a bound or another limit than the first must leave of it to be taken. */
+/* Of the mean square of an error: what a term, a bound or another limit than the first must leave
+ * of it to be taken. */
 static const double worth = 0.8;
-/* Networks for each of these, one excepted: with fewer, what was fitted on large networks was far off for small ones, and the other way round. */
+/* Networks for each of these, one excepted: with fewer, what was fitted on large networks was far
+ * off for small ones, and the other way round. */
 static const double each = 6;
 
 /* Terms of a row and what they have to explain, over its measured time. */
@@ -37,7 +42,8 @@ static double equation(const choice *c, size_t i, double x[TERMS]) {
     return (r->measured_s - r->rest_s - r->alone_s - (c->fetch ? r->fetch_s : 0)) / r->measured_s;
 }
 
-/* Normal equations of the chosen terms, scaled to a diagonal of 1, by Cholesky. False: they cannot be told apart. */
+/* Normal equations of the chosen terms, scaled to a diagonal of 1, by Cholesky. False: they cannot
+ * be told apart. */
 static bool solve(double a[TERMS][TERMS], double y[TERMS], unsigned terms, double out[TERMS]) {
     double scale[TERMS];
     for (int k = 0; k < TERMS; k++) {
@@ -57,7 +63,8 @@ static bool solve(double a[TERMS][TERMS], double y[TERMS], unsigned terms, doubl
     return true;
 }
 
-/* Without row `but` (n: with all). False: no answer, or one that takes time away. A lift is what comes on top of 1. */
+/* Without row `but` (n: with all). False: no answer, or one that takes time away. A lift is what
+ * comes on top of 1. */
 static bool fit(const choice *c, size_t but, double out[TERMS]) {
     double a[TERMS][TERMS] = {{0}}, right[TERMS] = {0}, x[TERMS];
     for (size_t i = 0; i < c->n; i++) {
@@ -78,7 +85,8 @@ static double error_of(const choice *c, size_t i, const double v[TERMS]) {
     return e;
 }
 
-/* Mean square of relative errors, each row by the fit of the others; infinity: one of these has no answer. */
+/* Mean square of relative errors, each row by the fit of the others; infinity: one of these has no
+ * answer. */
 static double left_out(const choice *c) {
     double v[TERMS], sum = 0;
     for (size_t i = 0; i < c->n; i++) {
@@ -94,7 +102,8 @@ static int freedom(const choice *c) {
            (c->terms & REFILL ? 1 + (c->limit > 0) : 0);
 }
 
-/* Whether `c`, of squared error e, is taken in the place of `best`, of error `least`: each by what it costs to have had the choice. */
+/* Whether `c`, of squared error e, is taken in the place of `best`, of error `least`: each by what
+ * it costs to have had the choice. */
 static void better(const choice *c, choice *best, double *least) {
     const double e = left_out(c);
     if (isfinite(*least) &&
@@ -118,8 +127,8 @@ static void try_terms(choice c, const double *bound, size_t n_bound, choice *bes
 static void try_all(const cd_network_cost_row *row, size_t n, const double *bound, size_t n_bound,
                     choice *best, double *least) {
     for (unsigned terms = 0; terms < CHOICES; terms++) {
-        const choice c = {.row = row, .n = n, .terms = terms},
-                     fetch = {.row = row, .n = n, .terms = terms, .fetch = true};
+        const choice c = {.row = row, .n = n, .terms = terms};
+        const choice fetch = {.row = row, .n = n, .terms = terms, .fetch = true};
         try_terms(c, bound, n_bound, best, least);
         if (row->fetch_bytes_per_s > 0 && !(terms & REFILL))
             try_terms(fetch, bound, n_bound, best, least);

@@ -1,5 +1,6 @@
-/* Times of all nodes of a network. Nodes whose time is known or hopeless are settled first. The others become questions, equal
- * questions are sorted together and asked once, in chunks: networks repeat their operators, and scoring costs most of the time. */
+/* Times of all nodes of a network. Nodes whose time is known or hopeless are settled first. The
+ * others become questions, equal questions are sorted together and asked once, in chunks: networks
+ * repeat their operators, and scoring costs most of the time. */
 #include "predictor/estimate/node_cost.h"
 
 #include <math.h>
@@ -28,8 +29,8 @@ typedef struct {
     cd_node_cost_bias best;
     question *q; /* (n_q) sorted: equal ones stand together */
     uint32_t n_q;
-    const char
-        *of; /* the last device whose times were asked for; names of a graph are one text each */
+    /* the last device whose times were asked for; names of a graph are one text each */
+    const char *of;
     bool of_here; /* whether it is this one */
 } asking;
 
@@ -184,7 +185,8 @@ static bool knows(const asking *k, const char *key, const cd_scored *o) {
     return cd_node_cost_bias_knows(&k->best, key, cd_model_device(k->a->model, o->which.device));
 }
 
-/* Of an unlike program the network counts with an error as large as its own interval says, so that both agree. */
+/* Of an unlike program the network counts with an error as large as its own interval says, so that
+ * both agree. */
 static double as_wide(const cd_node_cost_entry *n, double rel_std) {
     const double z = 1.6448536269514722; /* of the level 0.9 */
     return n->low_s > 0
@@ -192,14 +194,16 @@ static double as_wide(const cd_node_cost_entry *n, double rel_std) {
                : rel_std;
 }
 
-/* What is added up wants no answer of least mean |error| (latency_s), which lies below the median: calib.h (4). Of a
- * schedule that was measured fastest, the median times what training found for such, and where it found nothing the median: that
- * it was chosen makes it faster than the mean, nobody knows by how much. Of others the mean; of a machine that the model is corrected for, what such take over the median. */
+/* What is added up wants no answer of least mean |error| (latency_s), which lies below the median:
+ *   calib.h (4). Of a
+ * schedule that was measured fastest, the median times what training found for such, and where it
+ * found nothing the median: that it was chosen makes it faster than the mean, nobody knows by how
+ * much. Of others the mean; of a machine that the model is corrected for, what such take over the
+ * median. */
 void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f,
                             const cd_model_prediction *p, double least_s) {
-    const bool sure =
-        p->rel_std >=
-        0; /* else nothing tells how far off it is: no interval, here and of all that it is a part of */
+    /* else nothing tells how far off it is: no interval, here and of all that it is a part of */
+    const bool sure = p->rel_std >= 0;
     const double ratio = f->chosen ? f->ratio : 1, s = f->chosen          ? f->spread
                                                        : p->like_std >= 0 ? p->like_std
                                                                           : 0;
@@ -218,8 +222,9 @@ void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f
                                      : s;
 }
 
-/* What stands for the device is of its kind: its times are taken for the device's, and so bound by the device's own peaks. The stand-in's bound its own
- * times alone: the device may be faster. One of another kind is scaled first. */
+/* What stands for the device is of its kind: its times are taken for the device's, and so bound by
+ * the device's own peaks. The stand-in's bound its own times alone: the device may be faster. One
+ * of another kind is scaled first. */
 static double least_here(const asking *k, const cd_scored *o) {
     const cd_device *of = NULL;
     if (!k->a->stands || !k->device || !o->task || !o->task->dag) return o->least_s;
@@ -228,7 +233,8 @@ static double least_here(const asking *k, const cd_scored *o) {
     return cd_device_least_s(k->device, &o->task->dag->least);
 }
 
-/* Its slower ones are scored, too, where the log has them: base/core/order_stat.h. One that no model scores is left out. */
+/* Its slower ones are scored, too, where the log has them: base/core/order_stat.h. One that no
+ * model scores is left out. */
 static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_schedule_db_entry *x,
                                  double median_s, bool known, cd_node_cost_fastest *f,
                                  cdmpp_err *err) {
@@ -376,7 +382,8 @@ void cd_node_cost_tally(cd_node_cost *c, const cd_network_graph *g) {
             c->node[i].source == CD_COST_MISSING ? (double)g->node[i].repeat / number : 0;
 }
 
-/* A name that neither model knows is refused; where only the other kind of nodes is there, that kind's model decides. */
+/* A name that neither model knows is refused; where only the other kind of nodes is there, that
+ * kind's model decides. */
 static cdmpp_status check_device(const asking *k, cdmpp_err *err) {
     const cd_node_cost_options *a = k->a;
     char list[160];
@@ -401,9 +408,9 @@ static void add_places(const asking *k) {
         if (moved > 0) k->c->traffic += (double)moved * (double)k->g->node[i].repeat;
         k->c->node[i].moved = moved;
     }
-    const cd_node_cost_scaling_law law =
-        cd_node_cost_law(k->a->costs, k->a->device, k->device,
-                         (cd_node_cost_bytes){k->c->traffic, cd_node_cost_weights(k->g)});
+    const char *whose = cd_network_cost_whose(k->a->costs, k->a->device, k->device, k->a->stands);
+    const cd_node_cost_bytes bytes = {k->c->traffic, cd_node_cost_weights(k->g)};
+    const cd_node_cost_scaling_law law = cd_node_cost_law(k->a->costs, whose, k->device, bytes);
     if (!k->a->alone) cd_node_cost_in_place(k->c, k->g, &law);
     if (!k->a->alone) cd_node_cost_refill(k->c, k->g, k->a->refill_bytes_per_s);
     for (uint32_t i = 0; i < k->c->n; i++) {
@@ -420,18 +427,14 @@ static const char *name_in_model(const asking *k) {
     return at >= 0 ? cd_model_device(k->a->model, (size_t)at) : k->device ? k->device->name : asked;
 }
 
-/* A machine that the model is corrected for, and nobody describes, is as who stands for it: also in what a network adds to its operators, of which the
- * correction knows nothing. */
-static void find_device(asking *k) {
-    const cd_node_cost_options *a = k->a;
-    k->device = NULL;
-    if (!a->devices || !a->device || !cd_device_table_find(a->devices, a->device, &k->device, NULL))
-        return;
-    const int at = a->model ? cd_model_find_device(a->model, a->device, strlen(a->device)) : -1;
-    const uint32_t stands = at < 0 ? 0 : cd_model_stands_for(a->model, (uint32_t)at);
-    if (at < 0 || stands == (uint32_t)at ||
-        cd_device_table_find(a->devices, cd_model_device(a->model, stands), &k->device, NULL))
-        k->device = NULL;
+const cd_device *cd_node_cost_device(const cd_device_table *devices, const cd_model *m,
+                                     const char *name) {
+    const cd_device *d = NULL;
+    if (!devices || !name || !cd_device_table_find(devices, name, &d, NULL)) return d;
+    const int at = m ? cd_model_find_device(m, name, strlen(name)) : -1;
+    const uint32_t stands = at < 0 ? 0 : cd_model_stands_for(m, (uint32_t)at);
+    if (at < 0 || stands == (uint32_t)at) return NULL;
+    return cd_device_table_find(devices, cd_model_device(m, stands), &d, NULL) ? NULL : d;
 }
 
 /* The steps of an estimate, in the order in which each needs the one before. */
@@ -440,7 +443,7 @@ static cdmpp_status fill(asking *k, cdmpp_err *err) {
     k->c->n = k->g->n_node;
     k->c->node = CD_NEWN(&k->c->arena, cd_node_cost_entry, (size_t)k->c->n + 1);
     if (!k->c->node) return CD_FAIL(err, ENOMEM, "%u nodes", k->c->n);
-    find_device(k);
+    k->device = cd_node_cost_device(k->a->devices, k->a->model, k->a->device);
     if (k->a->model) CD_TRY(cd_node_cost_bias_read(k->a->model, name_in_model(k), &k->best, err));
     if (k->a->stands) k->best.picks = 0; /* its answers are not corrected */
     CD_TRY(find_questions(k, err));

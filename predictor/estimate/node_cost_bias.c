@@ -1,5 +1,6 @@
-/* What a model's header says about its error on the fastest program of a task. The fastest of many measured programs was lucky,
- * so that its prediction is too high on average; training measured by how much (learner/train/selection_bias.h). */
+/* What a model's header says about its error on the fastest program of a task. The fastest of many
+ * measured programs was lucky, so that its prediction is too high on average; training measured by
+ * how much (learner/train/selection_bias.h). */
 #include "predictor/estimate/estimate.h"
 
 #include <math.h>

@@ -4,11 +4,12 @@
 #include "predictor/estimate/estimate_internal.h"
 
 static const double LEVEL = 0.9;
-#define START_S                                                                                    \
-    2e-6 /* from one kernel of a queue to the next: about 2 us on NVIDIA's and AMD's GPUs since 2016 */
+/* from one kernel of a queue to the next: about 2 us on NVIDIA's and AMD's GPUs since 2016 */
+#define START_S 2e-6
 
-/* Tables time one call on an idle device: host, driver and start of the kernel stand before it, 25 to 60 us. In a network they
- * overlap with the operator before. What they take on a device is the model's answer for an operator on one element. */
+/* Tables time one call on an idle device: host, driver and start of the kernel stand before it, 25
+ * to 60 us. In a network they overlap with the operator before. What they take on a device is the
+ * model's answer for an operator on one element. */
 static cdmpp_status wait_of(const cd_library_op_model *m, cd_library_op_kind kind,
                             const cd_device *d, cd_node_cost_wait *w, cdmpp_err *err) {
     const cd_library_op_record nothing = {
@@ -30,7 +31,8 @@ static uint32_t reason_of(unsigned unlike) {
            (unlike & CD_LIBRARY_OP_UNLIKE_BEYOND ? CD_UNLIKE_RANGE : 0u);
 }
 
-/* The interval keeps its factors: what is taken off is in the prediction and in the measured time alike. */
+/* The interval keeps its factors: what is taken off is in the prediction and in the measured time
+ * alike. */
 cdmpp_status cd_node_cost_library(const cd_library_op_model *m, const cd_library_op_record *r,
                                   const cd_device *d, cd_node_cost_wait *w, cd_node_cost_entry *n,
                                   cdmpp_err *err) {

@@ -1,11 +1,16 @@
-/* Tasks in types of 16 and 8 bits that a model of operators of language models answers: matrix products, and in 16 bits what is done element by element. Anything else stays
- * with the model of programs, which says that it answers as for float32.
+/* Tasks in types of 16 and 8 bits that a model of operators of language models answers: matrix
+ * products, and in 16 bits what is done element by element. Anything else stays with the model of
+ * programs, which says that it answers as for float32.
  *
- *   sum over k of A[b, i, k] * B[b, k, j], with or without steps behind it     ──> gemm, m = i, n = j, k, batches = b
- *   sum over k of dot4(A[i, k], B[j, k]): words of four numbers of 8 bits      ──> gemm in int8, m = i, n = j, k of four times as many
- *   element by element, every tensor of the result's size, in its order        ──> elementwise, m rows of the last axis
+ *   sum over k of A[b, i, k] * B[b, k, j], with or without steps behind it  ─> gemm, m = i, n = j,
+ *     k, batches = b
+ *   sum over k of dot4(A[i, k], B[j, k]): words of four numbers of 8 bits   ─> gemm in int8, m = i,
+ *     n = j, k of four times as many
+ *   element by element, every tensor of the result's size, in its order     ─> elementwise, m rows
+ *     of the last axis
  *
- * What stands behind a product in its program (bias, activation) is taken to run in the product's kernel. The library is not named: a device's is not known. */
+ * What stands behind a product in its program (bias, activation) is taken to run in the product's
+ * kernel. The library is not named: a device's is not known. */
 #include <math.h>
 #include <string.h>
 
@@ -97,7 +102,8 @@ static bool product_of(const cd_te_dag *d, const cd_te_op *o, cd_llm_op_record *
     return true;
 }
 
-/* Every index of the expression's reads is the axis of its place; what has fewer dimensions stands for rows. */
+/* Every index of the expression's reads is the axis of its place; what has fewer dimensions stands
+ * for rows. */
 static bool in_place(const cd_te_op *o, const cd_expr *e) {
     for (uint32_t k = 0; k < e->n; k++) {
         if (e->op == CD_LOAD &&

@@ -2,9 +2,10 @@
  *
  *   a ──> reshape ──> b        a ──> b        nodes that are taken out hand on what they came after
  *
- * (1) Nodes are in order, so one pass has the predecessors of a node ready: of one that stays, itself; of one
- *     that is taken out, the list of those behind it that stay, each once.
- * (2) Nodes taken out one behind the other with many predecessors each may multiply: more than MOST edges are refused. */
+ * (1) Nodes are in order, so one pass has the predecessors of a node ready: of one that stays,
+ *     itself; of one that is taken out, the list of those behind it that stay, each once.
+ * (2) Nodes taken out one behind the other with many predecessors each may multiply: more than MOST
+ *     edges are refused. */
 #include <math.h>
 #include <string.h>
 
@@ -56,9 +57,8 @@ static cdmpp_status keep(making *k, uint32_t i, uint32_t first, cdmpp_err *err) 
     const cd_network_node *n = &k->g->node[i];
     const cd_node_cost_entry *c = cost_of(k, i);
     const uint32_t device = k->p->where ? k->p->where[i] : 0, at = k->r->net.n_op++;
-    const uint32_t like = c->like == UINT32_MAX
-                              ? UINT32_MAX
-                              : c->like * k->p->n_device + device; /* each device counts its own */
+    /* each device counts its own */
+    const uint32_t like = c->like == UINT32_MAX ? UINT32_MAX : c->like * k->p->n_device + device;
     const double runs = (double)n->repeat;
     k->number[i] = at;
     k->r->of[at] = i;

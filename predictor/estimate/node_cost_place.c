@@ -1,4 +1,5 @@
-/* What an operator takes in a network over what it takes alone, by the fit of its device (network_cost.h). */
+/* What an operator takes in a network over what it takes alone, by the fit of its device
+ * (network_cost.h). */
 #include <math.h>
 #include <string.h>
 
@@ -89,8 +90,9 @@ static void add_to_row(cd_network_cost_row *r, double own, const cd_network_node
                       r->fetch_bytes_per_s;
 }
 
-/* Memory brings weights to a kernel slower than a stream, whose next line is always known: a tile reads short pieces of them. Chosen on twelve networks of one
- * processor that no table of results has. */
+/* Memory brings weights to a kernel slower than a stream, whose next line is always known: a tile
+ * reads short pieces of them. Chosen on twelve networks of one processor that no table of results
+ * has. */
 static const double of_stream = 1 / 1.5;
 
 /* The probe reads 128 MB: where a cache holds that, it does not tell of the memory. */

@@ -1,5 +1,6 @@
-/* Closed forms of parallel training, and a training graph distributed over devices. The closed form and the simulated net are
- * computed from the same stages or buckets, so that they can be compared. */
+/* Closed forms of parallel training, and a training graph distributed over devices. The closed form
+ * and the simulated net are computed from the same stages or buckets, so that they can be
+ * compared. */
 #include "predictor/estimate/estimate.h"
 
 #include <math.h>
@@ -25,7 +26,8 @@ static double send_s(int64_t bytes, cd_parallel_link link) {
     return link.latency_s + (double)bytes / link.bytes_per_s;
 }
 
-/* Equal jobs through machines in a row: the sum of one job, and the slowest machine for each further one. */
+/* Equal jobs through machines in a row: the sum of one job, and the slowest machine for each
+ * further one. */
 double cd_parallel_training_pipeline_s(const cd_pipeline_stage *s, uint32_t n, uint32_t micro,
                                        cd_parallel_link link) {
     double sum = 0, slowest[2] = {0, 0};
@@ -85,7 +87,8 @@ static cdmpp_status check(const cd_network_graph *g, const cd_node_cost *c, doub
     return CDMPP_OK;
 }
 
-/* An optimizer's step, once an iteration; library graphs have sums of gradients in that phase, which every pass makes. */
+/* An optimizer's step, once an iteration; library graphs have sums of gradients in that phase,
+ * which every pass makes. */
 static bool is_step(const cd_network_node *n) {
     return n->phase == CD_PHASE_UPDATE && !n->question;
 }
@@ -97,8 +100,8 @@ static double steps_s(const cd_network_graph *g, const cd_node_cost *c) {
     return sum;
 }
 
-/* Of a node's gradient: a sum of gradients is as large as its question says; a step reads one where the backward part made it,
- * and writes as much. ready: behind every node, steps left out. */
+/* Of a node's gradient: a sum of gradients is as large as its question says; a step reads one where
+ * the backward part made it, and writes as much. ready: behind every node, steps left out. */
 static cd_parallel_bucket gradient_of(const cd_network_graph *g, uint32_t i, const double *ready) {
     const cd_network_node *n = &g->node[i];
     cd_parallel_bucket b = {ready[i], 0};
@@ -185,7 +188,8 @@ static bool in_pass(const cd_network_node *n, bool forward) {
     return n->repeat && !is_step(n) && (n->phase == CD_PHASE_FORWARD) == forward;
 }
 
-/* Parts of consecutive nodes of the phases that take at most `most` each; how many are needed. end[k]: behind part k. */
+/* Parts of consecutive nodes of the phases that take at most `most` each; how many are needed.
+ * end[k]: behind part k. */
 static uint32_t parts(const cd_network_graph *g, const cd_node_cost *c, bool forward, double most,
                       uint32_t *end, uint32_t n) {
     uint32_t k = 0;
@@ -219,7 +223,8 @@ static void balance(const cd_network_graph *g, const cd_node_cost *c, bool forwa
     parts(g, c, forward, high * (1 + 1e-9), end, n);
 }
 
-/* Stages: forward parts in order, backward parts from the end. at[i]: the stage of node i of the backward part. */
+/* Stages: forward parts in order, backward parts from the end. at[i]: the stage of node i of the
+ * backward part. */
 static void stages(const cd_network_graph *g, const cd_node_cost *c, uint32_t *end,
                    cd_pipeline_stage *s, uint32_t *at, uint32_t n) {
     for (int forward = 1; forward >= 0; forward--) {
@@ -237,7 +242,8 @@ static void stages(const cd_network_graph *g, const cd_node_cost *c, uint32_t *e
     }
 }
 
-/* The stage whose steps take longest: a step belongs to the stage that made its gradient. sum: (n) zeros. */
+/* The stage whose steps take longest: a step belongs to the stage that made its gradient. sum: (n)
+ * zeros. */
 static double slowest_step(const cd_network_graph *g, const cd_node_cost *c, uint32_t *at,
                            double *sum, uint32_t n) {
     double most = 0;
@@ -253,8 +259,8 @@ static double slowest_step(const cd_network_graph *g, const cd_node_cost *c, uin
     return most;
 }
 
-/* Cuts the graph into stages of equal time and runs them with the plan's schedule. The optimizer's steps come once, behind all
- * micro-batches, and the slowest stage decides how long they take. */
+/* Cuts the graph into stages of equal time and runs them with the plan's schedule. The optimizer's
+ * steps come once, behind all micro-batches, and the slowest stage decides how long they take. */
 static cdmpp_status pipeline(const cd_network_graph *g, const cd_node_cost *c,
                              const cd_parallel_plan *p, cd_arena *a, cd_parallel_result *out,
                              cdmpp_err *err) {
@@ -294,7 +300,8 @@ static bool is_whole(const cd_network_node *n) {
            n->phase != CD_PHASE_UPDATE;
 }
 
-/* Between two norms products are cut: a sum of activations stands before every norm but the first, and one the way back. */
+/* Between two norms products are cut: a sum of activations stands before every norm but the first,
+ * and one the way back. */
 static cdmpp_status tensor(const cd_network_graph *g, const cd_node_cost *c,
                            const cd_parallel_plan *p, cd_parallel_result *out, cdmpp_err *err) {
     bool first = true;

@@ -57,7 +57,8 @@ static void put_after(writer *w, uint32_t before) {
 
 /* ---- data parallel ---- */
 
-/* Steps of all rings of one bucket: chunk k goes on to the next device. last[d]: each ring's step before, in and out. */
+/* Steps of all rings of one bucket: chunk k goes on to the next device. last[d]: each ring's step
+ * before, in and out. */
 static void put_ring(writer *w, const cd_parallel_bucket *b, const uint32_t *ready, uint32_t *last,
                      bool first, uint32_t n) {
     const uint32_t steps = 2 * (n - 1);
@@ -95,8 +96,8 @@ static cdmpp_status check_buckets(double compute_s, const cd_parallel_bucket *b,
     return CDMPP_OK;
 }
 
-/* Each device computes between two buckets and then goes on, while the rings sum the bucket: 2 (n - 1) steps, each to the next
- * device. A link between device and its ring takes no time. */
+/* Each device computes between two buckets and then goes on, while the rings sum the bucket: 2 (n -
+ * 1) steps, each to the next device. A link between device and its ring takes no time. */
 cdmpp_status cd_parallel_training_data_net(double compute_s, const cd_parallel_bucket *b,
                                            uint32_t n_bucket, uint32_t n, cd_parallel_link link,
                                            cd_parallel_net *out, cdmpp_err *err) {
@@ -134,7 +135,8 @@ static bool goes_forward(cd_parallel_schedule is, uint32_t i, uint32_t n, uint32
     return k < ahead || (k - ahead) % 2 == 0;
 }
 
-/* Operators stage by stage in the order each stage runs them; number: of micro-batch j forward or backward at stage i. */
+/* Operators stage by stage in the order each stage runs them; number: of micro-batch j forward or
+ * backward at stage i. */
 static void number_all(uint32_t *number, uint32_t *order, uint32_t n, uint32_t m,
                        cd_parallel_schedule is) {
     for (uint32_t i = 0, at = 0; i < n; i++)
@@ -146,8 +148,9 @@ static void number_all(uint32_t *number, uint32_t *order, uint32_t n, uint32_t m
         }
 }
 
-/* A stage runs its micro-batches in the fixed order of the schedule, hence the edge to the operator before. Forward waits for the
- * stage before, backward for the stage behind; the last stage goes from forward to backward by itself. */
+/* A stage runs its micro-batches in the fixed order of the schedule, hence the edge to the operator
+ * before. Forward waits for the stage before, backward for the stage behind; the last stage goes
+ * from forward to backward by itself. */
 cdmpp_status cd_parallel_training_pipeline_net(const cd_pipeline_stage *s, uint32_t n, uint32_t m,
                                                cd_parallel_schedule is, cd_parallel_link link,
                                                cd_parallel_net *out, cdmpp_err *err) {

@@ -1,4 +1,5 @@
-/* The schedule database: entries sorted by key, found by bisection, and the file of records that it is written to. */
+/* The schedule database: entries sorted by key, found by bisection, and the file of records that it
+ * is written to. */
 #include "predictor/estimate/schedule_db.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Measure logs and files of schedule databases into a database: of each task the record with the least median of its repeats. */
+/* Measure logs and files of schedule databases into a database: of each task the record with the
+ * least median of its repeats. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,17 +1,23 @@
 /* A schedule for tasks without a measured record: the best candidate by the model's prediction.
  *
  *   start, its mutations; else
- *   draws (two fifths) ──sketch──> best PARENTS ──mutate (ROUND)──> best PARENTS ──mutate ... ──> best LAST ──whole model──> one
+ *   draws (two fifths) ──sketch─> best PARENTS ─mutate (ROUND)─> best PARENTS ─mutate ... ─> best
+ *     LAST ─whole model─> one
  *
- * (1) Draw and mutation i depend on seed, task and i; who is best on the model alone: not on threads, nor on other tasks.
- * (2) A candidate counts once; one that lowers to no program, or has more rows than MAX_ROWS, is none.
- * (3) Score: -ln(median) less `caution` of the expected error, as tuners rank (tune_rank_model.c): among the best of many are those whose
- *     error flatters them.
- * (4) Few parents and short rounds climb faster than they get stuck. Beside 512 candidates in two rounds from the best 32, all of them scored
- *     by the whole model (tests/predictor/estimate/test_schedule_db.c keeps that), 160 so take a fifth of the time on CPUs, 0.29 of it on GPUs. Predicted
- *     seconds over those of the 512, mean (worst), 50 tasks of 8 networks on GPUs, 54 of 6 on CPUs, most of which the numbers here were chosen on: V100 1.019 (1.88),
- *     Zen 5 1.043 (1.54), Granite Rapids 1.018 (1.37); with (3)'s caution, which is what is compared here, 1.103 (1.66), 1.028 (1.28),
- *     1.024 (1.39). The V100's model errs by a third: its expected errors are large, and 100 trees say less about them. */
+ * (1) Draw and mutation i depend on seed, task and i; who is best on the model alone: not on
+ *     threads, nor on other tasks.
+ * (2) A candidate counts once; one that lowers to no program, or has more rows than MAX_ROWS, is
+ *     none.
+ * (3) Score: -ln(median) less `caution` of the expected error, as tuners rank (tune_rank_model.c):
+ *     among the best of many are those whose error flatters them.
+ * (4) Few parents and short rounds climb faster than they get stuck. Beside 512 candidates in two
+ *     rounds from the best 32, all of them scored by the whole model
+ *     (tests/predictor/estimate/test_schedule_db.c keeps that), 160 so take a fifth of the time on
+ *     CPUs, 0.29 of it on GPUs. Predicted seconds over those of the 512, mean (worst), 50 tasks of
+ *     8 networks on GPUs, 54 of 6 on CPUs, most of which the numbers here were chosen on: V100
+ *     1.019 (1.88), Zen 5 1.043 (1.54), Granite Rapids 1.018 (1.37); with (3)'s caution, which is
+ *     what is compared here, 1.103 (1.66), 1.028 (1.28), 1.024 (1.39). The V100's model errs by a
+ *     third: its expected errors are large, and 100 trees say less about them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,8 +74,8 @@ static void *copied(cd_arena *a, const void *p, size_t n, size_t size, bool *ok)
     return q;
 }
 
-/* A candidate that is new, with copies of what the sampler lent. Steps decide whether it is new: two ways of choosing may give one
- * program. */
+/* A candidate that is new, with copies of what the sampler lent. Steps decide whether it is new:
+ * two ways of choosing may give one program. */
 static cdmpp_status keep(worker *w, const cd_sketch_sample *d, cdmpp_err *err) {
     const uint64_t key = cd_record_steps_key(d->step, d->n_step);
     bool ok = true;
@@ -119,7 +125,8 @@ static bool is_program_fault(cdmpp_status st) {
            st == CDMPP_ENUMERIC || st == CDMPP_ERANGE;
 }
 
-/* The score is cautious: a prediction with a large error is worth less. A candidate that is no program goes to the end. */
+/* The score is cautious: a prediction with a large error is worth less. A candidate that is no
+ * program goes to the end. */
 static cdmpp_status score_chunk(worker *w, cd_scorer *s, const cd_aim *aim, cand *c, size_t n,
                                 cdmpp_err *err) {
     cd_scorer_start(s);
@@ -148,8 +155,9 @@ static cdmpp_status score(worker *w, cd_scorer *s, const cd_aim *aim, size_t fro
     return CDMPP_OK;
 }
 
-/* Rounds of drawing and mutating: the few estimators of the sketch model rank, the whole model has the last word on the best. A
- * round that finds nothing new is "dry"; several of them end the search of a small space. */
+/* Rounds of drawing and mutating: the few estimators of the sketch model rank, the whole model has
+ * the last word on the best. A round that finds nothing new is "dry"; several of them end the
+ * search of a small space. */
 static cdmpp_status search(const picking *p, worker *w, cd_sketch_sampler *s, const cd_aim *aim,
                            uint64_t from, cdmpp_err *err) {
     const cd_schedule_db_search *o = &p->plan;
@@ -188,7 +196,8 @@ static cd_hardware hardware_of(const picking *p, const cd_task *t, bool gpu) {
     return t->has_hardware && of_kind ? t->hardware : cd_target_hardware(gpu, 1, 32);
 }
 
-/* Weights are packed before the network runs; what another operator makes would have to be packed in every pass. */
+/* Weights are packed before the network runs; what another operator makes would have to be packed
+ * in every pass. */
 static int64_t layout_of(const picking *p, const cd_aim *aim) {
     const bool plain = p->o->n_plain && bsearch(&aim->workload_key, p->o->plain, p->o->n_plain,
                                                 sizeof *p->o->plain, cd_sort_by_text);
@@ -229,7 +238,8 @@ static cdmpp_status begin(const picking *p, worker *w, cd_sketch_sampler *s, cdm
     return CDMPP_OK;
 }
 
-/* A space may have few programs that the device takes (large blocks of a GPU): where none was found, others are drawn. */
+/* A space may have few programs that the device takes (large blocks of a GPU): where none was
+ * found, others are drawn. */
 static cdmpp_status search_on(const picking *p, worker *w, cd_sketch_sampler *s, const cd_aim *aim,
                               cdmpp_err *err) {
     for (uint64_t turn = 0; turn < TURNS; turn++) {
@@ -240,7 +250,8 @@ static cdmpp_status search_on(const picking *p, worker *w, cd_sketch_sampler *s,
     return CDMPP_OK;
 }
 
-/* Errors of the task itself, such as a space without programs, leave it without a schedule; other errors end the search. */
+/* Errors of the task itself, such as a space without programs, leave it without a schedule; other
+ * errors end the search. */
 static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_buf *line,
                              cdmpp_err *err) {
     cd_sketch_space *sketches = NULL;
@@ -278,13 +289,27 @@ static cdmpp_status pick_some(void *ctx, size_t beg, size_t end, int k, cdmpp_er
 }
 
 /* ---- all of them ---- */
+/* Numbers that were measured on the machine are not those that schedules were chosen with before it
+ * was calibrated, and nothing has compared both choices there: networks shall not become slower by
+ * a model that only answers better. So it is the stand-in's choice, where the model says so. */
+static cd_scorer_options chooser(const picking *p) {
+    const cd_here *h = cd_model_here(p->m);
+    const char *device = p->o->device;
+    const bool machine = h && h->stands_chooses && device &&
+                         cd_model_find_device(p->m, device, strlen(device)) == (int)h->device;
+    return (cd_scorer_options){
+        .which = {.device = machine ? cd_model_device(p->m, h->stands) : device},
+        .max_rows = MAX_ROWS,
+        .uncorrected = true,
+        .numbers = machine ? NULL : p->o->numbers};
+}
+
 static cdmpp_status open_worker(const picking *p, worker *w, cdmpp_err *err) {
-    /* By the model alone: some hundred programs of a machine teach how long programs take there, and little of the order within a task. A correction knows
-     * how far the model flatters what it takes for the best (predictor/calibrate), so it is asked about that, and not about another best. */
-    const cd_scorer_options o = {.which = {.device = p->o->device},
-                                 .max_rows = MAX_ROWS,
-                                 .uncorrected = true,
-                                 .numbers = p->o->numbers};
+    /* By the model alone: some hundred programs of a machine teach how long programs take there,
+     * and little of the order within a task. A correction knows how far the model flatters what it
+     * takes for the best (predictor/calibrate), so it is asked about that, and not about another
+     * best. */
+    const cd_scorer_options o = chooser(p);
     cd_scorer_options few = o;
     few.sketch = true;
     w->scored = cd_mem_zalloc(CHUNK, sizeof *w->scored);
@@ -325,8 +350,8 @@ static cdmpp_status enter(cd_schedule_db *b, const picking *p, size_t n, cdmpp_e
     return CDMPP_OK;
 }
 
-/* Tasks are searched in parallel, each by one thread with a seed of its own, and entered in the order of the keys: the result does
- * not depend on the number of threads. */
+/* Tasks are searched in parallel, each by one thread with a seed of its own, and entered in the
+ * order of the keys: the result does not depend on the number of threads. */
 cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m,
                                        const cd_task_registry *t, const char *const *key, size_t n,
                                        const cd_schedule_db_pick *o,
@@ -355,12 +380,12 @@ cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m,
 
 cd_schedule_db_search cd_schedule_db_plan(const cd_schedule_db_pick *o) {
     const uint32_t n = o->trials ? o->trials : CD_SCHEDULE_DB_TRIALS;
+    /* mutations of one are much alike */
     return (cd_schedule_db_search){.trials = n,
                                    .drawn = n - n / 5 * 3,
                                    .round = ROUND,
                                    .parents = PARENTS,
-                                   .last = o->start ? NEAR
-                                                    : LAST}; /* mutations of one are much alike */
+                                   .last = o->start ? NEAR : LAST};
 }
 
 cdmpp_status cd_schedule_db_predict(cd_schedule_db *b, const cd_model *m, const cd_task_registry *t,

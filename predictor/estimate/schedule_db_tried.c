@@ -1,5 +1,5 @@
-/* The other measured records of a task: few of them, those with the smallest hashes, so that the order of files and lines does not
- * change which. */
+/* The other measured records of a task: few of them, those with the smallest hashes, so that the
+ * order of files and lines does not change which. */
 #include <string.h>
 
 #include "predictor/estimate/estimate_internal.h"
@@ -22,7 +22,8 @@ static bool room(cd_schedule_db_slot *e) {
     return e->tried && e->slower;
 }
 
-/* Length of a line without the origin that a database's file adds: with and without it, it is the same record. */
+/* Length of a line without the origin that a database's file adds: with and without it, it is the
+ * same record. */
 static size_t without_origin(const char *p, size_t n) {
     static const char mark[] = ", \"origin\": ";
     for (size_t i = n; i-- > 0;)
@@ -42,8 +43,8 @@ cdmpp_status cd_schedule_db_tried(cd_schedule_db_slot *e, cd_str line, cdmpp_err
     if (!room(e)) return CD_FAIL(err, ENOMEM, "records of a task");
     uint32_t at = e->n_tried;
     while (at && e->tried[at - 1].hash > h.a) at--;
-    if (at && e->tried[at - 1].hash == h.a)
-        return CDMPP_OK; /* a file named twice, a log beside the database made of it */
+    /* a file named twice, a log beside the database made of it */
+    if (at && e->tried[at - 1].hash == h.a) return CDMPP_OK;
     if (at == MOST) {
         e->of_tried++;
         return CDMPP_OK;

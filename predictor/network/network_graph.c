@@ -83,7 +83,8 @@ static cdmpp_status keep_text(cd_network_builder *m, const char **s, cdmpp_err *
     return CDMPP_OK;
 }
 
-/* *s becomes a name that no node has; *id its text. Each base counts on, so that a million equal names take a million steps. */
+/* *s becomes a name that no node has; *id its text. Each base counts on, so that a million equal
+ * names take a million steps. */
 static cdmpp_status keep_name(cd_network_builder *m, const char **s, uint32_t *id, cdmpp_err *err) {
     uint32_t base;
     CD_TRY(keep(m, **s ? *s : "node", &base, err));
@@ -137,7 +138,8 @@ static cdmpp_status too_many(size_t n, cdmpp_err *err) {
                : CD_FAIL(err, ERANGE, "a graph of more than %u nodes or edges", UINT32_MAX - 1);
 }
 
-/* Texts and the question are copied. Room is made before anything else can fail, so that the name and its owner agree. */
+/* Texts and the question are copied. Room is made before anything else can fail, so that the name
+ * and its owner agree. */
 cdmpp_status cd_network_builder_node(cd_network_builder *m, const cd_network_node *n, uint32_t *id,
                                      cdmpp_err *err) {
     cd_network_node c = *n;
@@ -228,7 +230,8 @@ static cdmpp_status publish(cd_network_builder *m, const cd_network_in_edges *e,
     return CDMPP_OK;
 }
 
-/* On success graph and texts go to the caller; the builder then has no graph, which a second call finds. */
+/* On success graph and texts go to the caller; the builder then has no graph, which a second call
+ * finds. */
 cdmpp_status cd_network_builder_finish(cd_network_builder *m, cd_network_graph **out,
                                        cdmpp_err *err) {
     cd_arena scratch = {0};

@@ -1,4 +1,5 @@
-/* Networks as text of Graphviz's language DOT, to draw them (dot -Tsvg). It is written and never read. */
+/* Networks as text of Graphviz's language DOT, to draw them (dot -Tsvg). It is written and never
+ * read. */
 #include <string.h>
 
 #include "base/text/text.h"

@@ -22,7 +22,8 @@ cdmpp_status cd_network_file_error_at(cd_network_file *f, cdmpp_status st, const
     return cd_err_at(err, st, f->path, f->line);
 }
 
-/* The same of an error of a JSON reader, which counts lines from the place where its text begins. */
+/* The same of an error of a JSON reader, which counts lines from the place where its text
+ * begins. */
 static cdmpp_status within(cd_network_file *f, cdmpp_status st, const char *from, cdmpp_err *err) {
     const long inside = st && err->line ? err->line - 1 : 0;
     if (st) err->line = 0;

@@ -1,4 +1,5 @@
-/* The project's own form of network graphs, docs/reference/netgraph.md: the file, its networks, their edges; and back. */
+/* The project's own form of network graphs, docs/reference/netgraph.md: the file, its networks,
+ * their edges; and back. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,7 +99,8 @@ typedef struct own_net {
     cd_str nodes;
 } own_net;
 
-/* `is`: position in NET_MEMBERS, -1: none. The text of the nodes is kept for later: it is large and read node by node. */
+/* `is`: position in NET_MEMBERS, -1: none. The text of the nodes is kept for later: it is large and
+ * read node by node. */
 static cdmpp_status net_member(cd_network_file *f, cd_arena *a, int is, cd_str value, own_net *o,
                                cdmpp_err *err) {
     const cd_json *v;
@@ -195,10 +197,15 @@ static cdmpp_status check_schema(cd_network_file *f, cd_str schema, cd_str versi
         "version");
 }
 
-/* The schema is checked before any network is read: another version may mean other things by the same members. */
+/* The schema is checked before any network is read: another version may mean other things by the
+ * same members. */
 cdmpp_status cd_network_graph_read_own(cd_network_file *f, cdmpp_err *err) {
-    cd_str rest = {f->text, f->len}, key, value, schema = {NULL, 0}, version = schema,
-           networks = schema;
+    cd_str rest = {f->text, f->len};
+    cd_str key;
+    cd_str value;
+    cd_str schema = {NULL, 0};
+    cd_str version = schema;
+    cd_str networks = schema;
     bool more = true;
     for (;;) {
         CD_TRY(cd_network_file_member(f, &rest, &key, &value, &more, err));

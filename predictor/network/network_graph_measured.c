@@ -1,13 +1,14 @@
 /* Networks as TVM ran them: an executor's nodes with the time of each, and of the whole.
  *
  *   {"resnet_18": {"e2e_mean_s": 0.027, "nodes": [
- *      {"id": 0, "name": "input0", "op": "null", "inputs": []},                                    FREE
+ *      {"id": 0, "name": "input0", "op": "null", "inputs": []},                      FREE
  *      {"id": 1, "name": "...", "op": "tvm_op", "func": "fused_dense", "inputs": [0],
- *       "workload_key": "[...]", "executed_key": "[...]", "time_s": 1e-4}]}}                       TASK; key null: GIVEN
+ *       "workload_key": "[...]", "executed_key": "[...]", "time_s": 1e-4}]}}         TASK; key
+ *     null: GIVEN
  *
- * Beside "nodes" a member "device" says which device the times are of.
- * A member "tuned": false says that TVM's default ran and not the best record of the key's task: GIVEN too.
- * "__nop", a view, has a time of its own where it was measured: GIVEN like others without a task. */
+ * Beside "nodes" a member "device" says which device the times are of. A member "tuned": false says
+ * that TVM's default ran and not the best record of the key's task: GIVEN too. "__nop", a view, has
+ * a time of its own where it was measured: GIVEN like others without a task. */
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ typedef struct row {
     int64_t id;
     const char *name, *op, *func, *key, *ran_as;
     double time_s;
-    bool untuned; /* "tuned": false: it ran as TVM's default, not as its task's best record */
+    /* "tuned": false: it ran as TVM's default, not as its task's best record */
+    bool untuned;
     const cd_json *inputs;
 } row;
 
@@ -36,7 +38,8 @@ static cdmpp_status seconds_of(const cd_json *o, const char *key, double *out, c
     return v ? cd_err_key(err, cd_network_file_seconds(v, out, err), key) : CDMPP_OK;
 }
 
-/* "func" and keys are missing for inputs, "tuned" for files of older versions: then it was tuned. */
+/* "func" and keys are missing for inputs, "tuned" for files of older versions: then it was
+ * tuned. */
 static cdmpp_status row_of(cd_network_file *f, const cd_json *o, row *r, cdmpp_err *err) {
     const cd_json *id;
     if (o->kind != CD_JSON_OBJ)
@@ -62,7 +65,8 @@ static cdmpp_status node_of(const row *r, cd_network_node *out, cdmpp_err *err) 
         return cd_err_key(
             err, CD_FAIL(err, ESCHEMA, "expected null or tvm_op, found \"%.40s\"", r->op), "op");
     const char *const func = r->func ? cd_network_file_short_func(r->func) : "";
-    /* one that did not run its task's best record is not that task to anybody who asks the records */
+    /* one that did not run its task's best record is not that task to anybody who asks the
+     * records */
     const bool task = r->key && !(r->untuned && !isnan(r->time_s));
     *out = cd_network_node_init(r->name, func,
                                 !k                 ? CD_NODE_FREE
@@ -82,7 +86,8 @@ typedef struct reading {
     cd_network_builder *m;
 } reading;
 
-/* ids are positions, so that an input may come before or behind: all nodes first, then the edges. */
+/* ids are positions, so that an input may come before or behind: all nodes first, then the
+ * edges. */
 static cdmpp_status add_node(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
     reading *t = ctx;
     const cd_json *o;

@@ -1,5 +1,6 @@
-/* A node of the project's own form, docs/reference/netgraph.md: read and written by one table of its members. What is in no table
- * is refused, so that a slip of the pen is not a number left out. */
+/* A node of the project's own form, docs/reference/netgraph.md: read and written by one table of
+ * its members. What is in no table is refused, so that a slip of the pen is not a number left
+ * out. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -80,8 +81,8 @@ static const struct {
 };
 enum { N_DIM = sizeof dims / sizeof *dims };
 
-/* Whole numbers below 2^53, which a double holds exactly. Of a convolution m and k follow from the image and kernel; both forms are in
- * the file, so they are compared. */
+/* Whole numbers below 2^53, which a double holds exactly. Of a convolution m and k follow from the
+ * image and kernel; both forms are in the file, so they are compared. */
 static cdmpp_status dims_of(const cd_json *v, cd_library_op_record *q, cdmpp_err *err) {
     const bool conv = cd_library_op_kind_class(q->kind) == CD_LIBRARY_OP_CLASS_CONV;
     for (size_t i = 0; i < N_DIM; i++) {
@@ -239,8 +240,8 @@ static void put_after(cd_buf *b, const cd_network_graph *g, const cd_network_nod
 
 /* Whether the member is written. What a reader assumes by default is left out. */
 static bool is_written(size_t i, const cd_network_node *n) {
-    const void *at =
-        (const char *)n + members[i].at; /* n is the first thing of a cd_network_file_node */
+    /* n is the first thing of a cd_network_file_node */
+    const void *at = (const char *)n + members[i].at;
     switch (members[i].is) {
     case TEXT: return *(const char *const *)at && **(const char *const *)at;
     case WORD_KIND: return true;

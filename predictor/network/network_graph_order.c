@@ -1,5 +1,5 @@
-/* The order to run in: depth first along the edges into a node, from the nodes as they were added. A graph that is
- * already in an order keeps it. */
+/* The order to run in: depth first along the edges into a node, from the nodes as they were added.
+ * A graph that is already in an order keeps it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,8 +27,8 @@ static cdmpp_status cycle_at(const cd_network_builder *m, const uint32_t *stack,
     return fail_cycle(m, stack + from, depth - from, err);
 }
 
-/* Depth-first search with its own stack: a graph may be a chain of a million nodes. A node is put down when all before it are; an
- * edge to an open node closes a cycle. */
+/* Depth-first search with its own stack: a graph may be a chain of a million nodes. A node is put
+ * down when all before it are; an edge to an open node closes a cycle. */
 cdmpp_status cd_network_graph_order(const cd_network_builder *m, const cd_network_in_edges *e,
                                     cd_arena *scratch, uint32_t *order, cdmpp_err *err) {
     enum { NEW, OPEN, DONE };

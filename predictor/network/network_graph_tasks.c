@@ -1,4 +1,5 @@
-/* A network of a task file as a graph: its tasks one behind the other, for nothing is known of what needs what. */
+/* A network of a task file as a graph: its tasks one behind the other, for nothing is known of what
+ * needs what. */
 #include <stdio.h>
 
 #include "predictor/network/network.h"

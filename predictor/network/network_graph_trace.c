@@ -1,5 +1,5 @@
-/* A torch.fx trace as a graph: rows before the layer, copies of the layer, rows behind, then the backward nodes in reverse order.
- * Edges into a copy of the layer come from the copy before it. */
+/* A torch.fx trace as a graph: rows before the layer, copies of the layer, rows behind, then the
+ * backward nodes in reverse order. Edges into a copy of the layer come from the copy before it. */
 #include "predictor/network/network_internal.h"
 
 #include <math.h>
@@ -58,8 +58,8 @@ static uint32_t carried_of(const builder *b) {
     return NONE;
 }
 
-/* Rows begin .. end of the layer that stands for all, see (2) of the header. Without a number of layers, or with a second layer in the
- * file, there is none. */
+/* Rows begin .. end of the layer that stands for all, see (2) of the header. Without a number of
+ * layers, or with a second layer in the file, there is none. */
 static void find_layer(builder *b) {
     const cd_torch_trace *f = &b->file;
     bool found = false;
@@ -182,8 +182,8 @@ static cdmpp_status back_row(builder *b, uint32_t at, const sent *s, uint32_t ch
                     : CDMPP_OK;
 }
 
-/* From the last row to the first: a row's gradient comes from all rows that read it, which are behind it. `chain` lists these for
- * each row. */
+/* From the last row to the first: a row's gradient comes from all rows that read it, which are
+ * behind it. `chain` lists these for each row. */
 static cdmpp_status backward(builder *b, cd_arena *a, cdmpp_err *err) {
     size_t n = 0, most = 0;
     for (uint32_t at = 0; at < b->n; at++) most += b->file.row[row_of(b, at)].n_from;

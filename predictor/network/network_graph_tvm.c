@@ -1,15 +1,20 @@
-/* The JSON of TVM's graph executor (as of v0.9: src/relay/backend/graph_executor_codegen.cc writes it,
- * src/runtime/graph_executor/graph_executor.h reads it).
+/* The JSON of TVM's graph executor (as of v0.9: src/relay/backend/graph_executor_codegen.cc writes
+ * it, src/runtime/graph_executor/graph_executor.h reads it).
  *
- *   nodes          {"op": "null", name, inputs: []}                                       an input or a weight: FREE
- *                  {"op": "tvm_op", name, attrs: {func_name, num_outputs, ...}, inputs: [[node, output, version], ...]}
- *   node_row_ptr   (nodes + 1) outputs of node i are the entries row[i] .. row[i+1)
- *   attrs          shape ["list_shape", [...]], dltype ["list_str", [...]], an item for each entry; device_index
- *                  ["list_int", [...]], where a network is on several devices: DLPack's numbers; the rest is not needed
- *   cdmpp.tasks    {func_name: workload key}: ours. TVM's "hash" is of Relay's structure, and no task file has it
+ *   nodes         {"op": "null", name, inputs: []}                                       an input
+ *     or a weight: FREE
+ *                 {"op": "tvm_op", name, attrs: {func_name, num_outputs, ...}, inputs: [[node,
+ *                 output, version], ...]}
+ *   node_row_ptr  (nodes + 1) outputs of node i are the entries row[i] .. row[i+1)
+ *   attrs         shape ["list_shape", [...]], dltype ["list_str", [...]], an item for each entry;
+ *                 device_index
+ *                 ["list_int", [...]], where a network is on several devices: DLPack's numbers; the
+ *                 rest is not needed
+ *   cdmpp.tasks   {func_name: workload key}: ours. TVM's "hash" is of Relay's structure, and no
+ *                 task file has it
  *
- * A tvm_op without a key is UNKNOWN and named; "__nop" (a reshape in place) and "__copy" (to another device: the replay's
- * own business) are FREE. The network is called as its file. */
+ * A tvm_op without a key is UNKNOWN and named; "__nop" (a reshape in place) and "__copy" (to
+ * another device: the replay's own business) are FREE. The network is called as its file. */
 #include <stdio.h>
 #include <string.h>
 
@@ -140,7 +145,8 @@ static cdmpp_status entries_of(reading *t, cd_str text, const char *want, cd_net
                                     text.p, err);
 }
 
-/* Lists of the tensors of all nodes, one behind the other; node_row_ptr, read before, says whose each one is. */
+/* Lists of the tensors of all nodes, one behind the other; node_row_ptr, read before, says whose
+ * each one is. */
 static cdmpp_status attrs_of(reading *t, cd_str attrs, cdmpp_err *err) {
     cd_str rest = attrs, key, value, shape = {NULL, 0}, dltype = shape, device = shape;
     bool more = true;

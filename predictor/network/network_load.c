@@ -1,5 +1,6 @@
-/* From an ONNX file or the zoo to a graph whose nodes are the groups of the workload. Operators that have no definition become
- * UNKNOWN nodes with the reason, so that a total can name what it lacks. */
+/* From an ONNX file or the zoo to a graph whose nodes are the groups of the workload. Operators
+ * that have no definition become UNKNOWN nodes with the reason, so that a total can name what it
+ * lacks. */
 #include "predictor/network/network.h"
 
 #include <stdio.h>
@@ -106,7 +107,8 @@ typedef struct {
     const uint8_t *phase; /* (graph's nodes) NULL: all forward */
     cd_node_phase *of;    /* (groups) */
     bool *had;            /* (buffers) read by a node before */
-    uint32_t *seen; /* (graph's nodes) 1 + group of an operator without a definition; 0: none yet */
+    /* (graph's nodes) 1 + group of an operator without a definition; 0: none yet */
+    uint32_t *seen;
 } walk;
 
 static int64_t bytes_of(const cd_workload_buffer *b) {
@@ -134,7 +136,8 @@ static const char *op_text(walk *k, const cd_workload_group *g, uint32_t head) {
     return k->op.oom ? NULL : k->op.p;
 }
 
-/* One of several results of an operator without a definition is that operator, the others come with it. */
+/* One of several results of an operator without a definition is that operator, the others come with
+ * it. */
 static bool comes_with(walk *k, uint32_t group, uint32_t head) {
     if (k->w->group[group].task != CD_GRAPH_NONE || head == CD_GRAPH_NONE) return false;
     if (k->seen[head]) return true;
@@ -165,7 +168,8 @@ static void count_bytes(walk *k, const cd_workload_group *g, cd_network_node *n)
     }
 }
 
-/* A group without a task is free where it comes with another group of the same operator, as a second result does; else unknown. */
+/* A group without a task is free where it comes with another group of the same operator, as a
+ * second result does; else unknown. */
 static cdmpp_status add_group(walk *k, uint32_t group, cdmpp_err *err) {
     const cd_workload *w = k->w;
     const cd_workload_group *g = &w->group[group];

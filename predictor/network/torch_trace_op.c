@@ -1,5 +1,6 @@
-/* Which library operators a row of a torch.fx trace runs in each phase. Names of PyTorch's functions and modules fall into families
- * that cost alike; an operator that only moves data is compared with an addition that moves as many bytes. */
+/* Which library operators a row of a torch.fx trace runs in each phase. Names of PyTorch's
+ * functions and modules fall into families that cost alike; an operator that only moves data is
+ * compared with an addition that moves as many bytes. */
 #include "predictor/network/network_internal.h"
 
 #include <math.h>
@@ -230,7 +231,8 @@ static void product_of(const cd_torch_trace_op *r, double *b, double *m, double 
     *k = last(&r->in[0]);
 }
 
-/* matmul of more than three dimensions makes three of them, which copies a side that is not one run of memory. */
+/* matmul of more than three dimensions makes three of them, which copies a side that is not one run
+ * of memory. */
 static void product(list *l) {
     const cd_torch_trace_op *r = l->row;
     double b, m, n, k;
@@ -240,7 +242,8 @@ static void product(list *l) {
         if (r->in[i].strided) pass(l, "copy", 2 * size_of(&r->in[i]));
 }
 
-/* Two tensors? A side of one number costs nothing; a row or a mask that is spread over the result is loaded for each element. */
+/* Two tensors? A side of one number costs nothing; a row or a mask that is spread over the result
+ * is loaded for each element. */
 static bool two_sided(const cd_torch_trace_op *r) {
     return r->n_in > 1 && r->in[0].bytes && r->in[1].bytes && cd_torch_trace_count(&r->in[0]) > 1 &&
            cd_torch_trace_count(&r->in[1]) > 1;
@@ -282,8 +285,8 @@ static double bytes_in(const cd_torch_trace_op *r) {
     return sum;
 }
 
-/* Bytes of the families that only move data: what is read, at most three times the result, because broadcasts read less, plus
- * what is written. */
+/* Bytes of the families that only move data: what is read, at most three times the result, because
+ * broadcasts read less, plus what is written. */
 static void forward(list *l, const struct verb *v) {
     const cd_torch_trace_op *r = l->row;
     double m, n, k;

@@ -1,4 +1,5 @@
-/* Rows of a torch.fx trace (CSV): columns by name, shapes from their text, edges by the names of earlier rows. */
+/* Rows of a torch.fx trace (CSV): columns by name, shapes from their text, edges by the names of
+ * earlier rows. */
 #include "predictor/network/network_internal.h"
 
 #include <ctype.h>
@@ -138,7 +139,8 @@ static cd_str last_part(const char *p, const char *end) {
     return (cd_str){from, (size_t)(p - from)};
 }
 
-/* "<built-in method addmm of type ...>", "<function softmax at ...>", "<class 'torch.finfo'>", "torch.nn.functional.linear" */
+/* "<built-in method addmm of type ...>", "<function softmax at ...>", "<class 'torch.finfo'>",
+ * "torch.nn.functional.linear" */
 static cd_str function_of(cd_str t) {
     static const char *const before[] = {"<built-in function ", "<built-in method ", "<function ",
                                          "<class '"};
@@ -237,7 +239,8 @@ static cdmpp_status grow(cd_torch_trace *f, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Rows that it reads; of more than CD_TORCH_TRACE_INPUTS the last are left out (a list of results). */
+/* Rows that it reads; of more than CD_TORCH_TRACE_INPUTS the last are left out (a list of
+ * results). */
 static cdmpp_status edges(reader *r, cd_torch_trace_row *t, cdmpp_err *err) {
     cd_torch_trace *f = r->f;
     cd_str rest = get(r, INPUTS), name;
@@ -327,7 +330,8 @@ static cdmpp_status header(reader *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* What is known only when the whole file is read: whether it is of training, and the size of the vocabulary. */
+/* What is known only when the whole file is read: whether it is of training, and the size of the
+ * vocabulary. */
 static void finish(cd_torch_trace *f) {
     int64_t vocabulary = 0;
     if (f->n && !strcmp(f->row[f->n - 1].row.kind, "output")) {

@@ -1,12 +1,15 @@
-/* The door of predictor/network_estimate: how long networks take on devices, before they are run there.
+/* The door of predictor/network_estimate: how long networks take on devices, before they are run
+ * there.
  *
- *   graphs ───────────┐
- *   cost models ──────┼─> case: network x device x batch ─> node costs ─> simulated queues ─> latency, interval, memory
- *   schedule databases┘
+ *   graphs ─────────────┐
+ *   cost models ────────┼─> case: network x device x batch ─> node costs ─> simulated queues
+ *   schedule databases ─┘     ─> latency, interval, memory
  *
- * For cdmpp-replay, which prints the result with predictor/network_report, and for cdmpp_estimate_network() of cdmpp.h. It
- * takes file names and limits, and gives a table of cases. A case that fails keeps its error and the others go on. It never
- * prints: messages go to options.log. Seconds, bytes. One thread calls it; the search for schedules starts threads of its own. */
+ * For cdmpp-replay, which prints the result with predictor/network_report, and for
+ * cdmpp_estimate_network() of cdmpp.h. It takes file names and limits, and gives a table of cases.
+ * A case that fails keeps its error and the others go on. It never prints: messages go to
+ * options.log. Seconds, bytes. One thread calls it; the search for schedules starts threads of its
+ * own. */
 #ifndef CD_NETWORK_ESTIMATE_H
 #define CD_NETWORK_ESTIMATE_H
 #include <signal.h>
@@ -21,33 +24,37 @@ typedef struct cd_network_estimate_options {
     /* networks */
     cd_texts graph;   /* files of cd_network_graph_read_good */
     cd_texts network; /* ONNX files, names of the zoo, networks that `tasks` know */
-    cd_texts
-        cost_model; /* files of cdmpp-train; those in the folders of $CDMPP_MODELS come behind them */
+    /* files of cdmpp-train; those in the folders of $CDMPP_MODELS come behind them */
+    cd_texts cost_model;
     cd_texts mixed; /* each either a cost model or a network: its content decides */
     cd_texts tasks; /* task definitions of graphs */
-    const char *device,
-        *batch; /* "v100,k80", "1,4" or a range "1..64", "1..64:7"; NULL: the only one that is known, as the file says */
+    /* "v100,k80", "here,v100", "1,4" or a range "1..64", "1..64:7"; NULL: the only one that is
+     * known, as the file says */
+    const char *device, *batch;
     const char *devices; /* descriptions; NULL: the usual ones */
     cd_texts target;     /* "cuda -model=v100", or of one device "v100=cuda -model=v100" */
-    cd_texts dim,
-        input; /* of ONNX files (cd_onnx_options); one of dim may be a range, "seq=16..512" */
+    /* of ONNX files (cd_onnx_options); one of dim may be a range, "seq=16..512" */
+    cd_texts dim, input;
     const char *layout; /* of CD_WORKLOAD_LAYOUTS; NULL: auto */
     int input_size;     /* of networks of the zoo; 0: as published */
     bool training;      /* an iteration of training */
     /* schedules */
-    cd_texts schedules, records,
-        store; /* schedule databases, measure logs, stores: the first that knows a task decides */
+    /* schedule databases, measure logs, stores: the first that knows a task decides */
+    cd_texts schedules, records, store;
     const char *cache; /* folder of chosen candidates; "": none, NULL: the user's */
-    int trials; /* candidates of a task; 0: CD_SCHEDULE_DB_TRIALS, and none where schedules are given */
+    /* candidates of a task; 0: CD_SCHEDULE_DB_TRIALS, and none where schedules are given */
+    int trials;
     int seed, jobs; /* jobs 0: a thread for each CPU */
     /* node costs */
     bool allow_missing; /* a total without the operators that cannot be scored */
-    bool
-        nearest; /* a device that no model knows and nobody describes is taken for the only one that a model knows */
+    /* a device that no model knows and nobody describes is taken for the only one that a model
+     * knows */
+    bool nearest;
     bool from_records; /* tasks take the measured time of their record */
     bool replay_given; /* operators take the times in the graph */
-    bool alone;        /* nothing is added for standing in a network: what a fit starts from */
-    cd_texts what_if;  /* cd_node_cost_what_if */
+    /* nothing is added for standing in a network: what a fit starts from */
+    bool alone;
+    cd_texts what_if;          /* cd_node_cost_what_if */
     double refill_bytes_per_s; /* cd_node_cost_options; 0: none */
     /* queues */
     int policy, workers;                     /* cd_replay_policy, -1: the device's; 0: 1 */
@@ -56,7 +63,11 @@ typedef struct cd_network_estimate_options {
     double level, shared;                    /* cd_replay_sample */
     const char *parallel;                    /* cd_parallel_plan_parse; NULL: none */
     /* the networks run here */
-    bool run, run_ops, cpu_time;       /* run_ops: each operator alone too */
+    bool run, run_ops, cpu_time; /* run_ops: each operator alone too */
+    bool says_device;            /* the caller reports what stands in: no message of it */
+    /* Called after each estimate; NULL: not called. */
+    void (*step)(void *ctx, size_t done, size_t all);
+    void *step_ctx;
     cd_log *log;                       /* NULL: no messages */
     const volatile sig_atomic_t *stop; /* not 0: stop soon; NULL: never */
 } cd_network_estimate_options;
@@ -84,22 +95,29 @@ typedef struct cd_network_estimate_source {
 
 typedef struct cd_network_estimate_device {
     const char *name;
-    const char *
-        also; /* what records of this machine call it, where it stands for this machine; NULL: nothing else */
+    /* in answers: its name, or "here" where that was given and another device stands for this
+     * machine */
+    const char *label;
+    /* what records of this machine call it, where it stands for this machine; NULL: nothing else */
+    const char *also;
     const cd_device *about; /* NULL: not described */
     const char *target;     /* of its programs, with the vectors that they are scored for */
-    const char *runs; /* the same as it was given: what is run here has the vectors that are here */
+    /* the same as it was given: what is run here has the vectors that are here */
+    const char *runs;
     cd_hardware hardware;
     bool gpu;
     bool unnamed;          /* nobody named one: times of the file are enough */
     const cd_model *model; /* of tasks; NULL: none */
-    const char *stands;    /* device of the model that answers for it; NULL: the model knows it */
-    bool
-        guessed; /* nobody named it: it is this machine, and `stands`, which is `name` then, is only the nearest that the model knows */
-    const cd_device_numbers *
-        numbers; /* its own, for analytic times that another device's model computes; NULL: those of the device that answers */
-    bool
-        scaled; /* it is of another kind: the programs are its, their times go by the peaks of both */
+    /* device of the model that answers for it; NULL: the model knows it */
+    const char *stands;
+    /* no name, or "here": it is this machine, and `stands`, which is `name` then, is only the
+     * nearest that the model knows */
+    bool guessed;
+    /* its own, for analytic times that another device's model computes; NULL: those of the device
+     * that answers */
+    const cd_device_numbers *numbers;
+    /* it is of another kind: the programs are its, their times go by the peaks of both */
+    bool scaled;
     bool said_stands, said_costs; /* in a message */
     const cd_library_op_model *opmodel;
     const cd_llm_op_asker *narrow;
@@ -109,8 +127,9 @@ typedef struct cd_network_estimate_device {
 
 /* Memory of a device that a case uses. */
 typedef struct cd_network_estimate_use {
-    int64_t
-        peak; /* results alive at once, weights, inputs; of results alone where weights are unknown; -1: unknown */
+    /* results alive at once, weights, inputs; of results alone where weights are unknown; -1:
+     * unknown */
+    int64_t peak;
     int64_t least;   /* peak as far as sizes are known */
     int64_t weights; /* -1: unknown */
     int64_t memory;  /* 0: unknown */
@@ -125,18 +144,19 @@ typedef struct cd_network_estimate_case {
     cd_replay_link *link;               /* (n_link) */
     uint32_t n_place, n_link;
     uint32_t *where; /* (n_node); NULL: all on the first */
-    size_t n_task,
-        n_bare;     /* distinct tasks; those without a schedule in the logs that were given */
+    /* distinct tasks; those without a schedule in the logs that were given */
+    size_t n_task, n_bare;
     double ops_s;   /* sum of all operators */
     double given_s; /* of them, those that took the file's time */
-    double measured_s,
-        measured_median_s; /* of the whole in the file, if measured on this device; NaN */
-    bool unsaid;           /* times were used of which the file does not say the device */
-    double unlike_s; /* of them, those whose programs are unlike what the model was trained on */
-    double
-        unlike_else_s; /* of these, those that are unlike in more than their device, its instructions and threads */
-    double
-        unlike_of_s[CD_N_UNLIKE]; /* of these, those with each reason; a program may have several */
+    /* of the whole in the file, if measured on this device; NaN */
+    double measured_s, measured_median_s;
+    bool unsaid; /* times were used of which the file does not say the device */
+    /* of them, those whose programs are unlike what the model was trained on */
+    double unlike_s;
+    /* of these, those that are unlike in more than their device, its instructions and threads */
+    double unlike_else_s;
+    /* of these, those with each reason; a program may have several */
+    double unlike_of_s[CD_N_UNLIKE];
     cd_node_cost_net *net;
     cd_replay replay;
     cd_replay_interval interval;
@@ -145,14 +165,16 @@ typedef struct cd_network_estimate_case {
     cd_parallel_result cluster; /* options.parallel */
     cd_network_run *ran;        /* options.run; NULL: not run */
     double run_s;               /* of a pass; NaN */
-    double
-        run_left; /* 0..1: what others left of the processor that they used most, before the run; 0: not looked */
+    /* 0..1: what others left of the processor that they used most, before the run; 0: not looked */
+    double run_left;
     cd_network_estimate_use *use; /* (n_place) */
-    uint32_t fullest;     /* of use: one that has too little; else the one with the largest peak */
+    /* of use: one that has too little; else the one with the largest peak */
+    uint32_t fullest;
     double missing_share; /* over all places */
     bool missing_of_work; /* cd_node_cost */
-    double *
-        spread; /* (n_place) standard deviation of ln(true / predicted) that all tasks there have in common, beside the model's */
+    /* (n_place) standard deviation of ln(true / predicted) that all tasks there have in common,
+     * beside the model's */
+    double *spread;
     double device_spread; /* of the network; 0: none */
     cdmpp_status st;
     cdmpp_err err;
@@ -169,10 +191,11 @@ typedef struct cd_network_estimate_curve {
     cdmpp_status st;                       /* why there is no law */
     cdmpp_err err;
     bool has_one; /* one schedule of each task for all sizes: */
-    double *
-        loss; /* (n) share by which the sum of operators is above that with the best schedules of the size: >= 0 */
-    double *
-        apart; /* (n) share of operators that no one schedule fits at all sizes: they keep the best of each */
+    /* (n) share by which the sum of operators is above that with the best schedules of the size: >=
+     *     0 */
+    double *loss;
+    /* (n) share of operators that no one schedule fits at all sizes: they keep the best of each */
+    double *apart;
     const char *why_not; /* why there is none; "" */
 } cd_network_estimate_curve;
 
@@ -189,7 +212,8 @@ typedef struct cd_network_estimate {
     size_t n_source, cap_source;
     cd_network_estimate_case *item; /* (n_item) */
     size_t n_item;
-    bool graphs;         /* graph files alone on one device: a case is named by its network */
+    /* graph files alone on one device: a case is named by its network */
+    bool graphs;
     const char *reading; /* file */
     bool said_interval;  /* that times which were given have none */
     cd_threads *pool;
@@ -202,38 +226,45 @@ typedef struct cd_network_estimate {
     size_t n_size;
     cd_network_estimate_curve *curve; /* (n_curve) of networks with a range, after run */
     size_t n_curve;
-    size_t n_failed;  /* cases without a result, and networks that could not be kept as one */
+    /* cases without a result, and networks that could not be kept as one */
+    size_t n_failed;
     size_t n_not_run; /* of options.run, those that were not run as a whole */
     size_t bad_lines; /* of logs and schedule databases that cannot be used */
 } cd_network_estimate;
 
-/* Whether the options make sense together; no file is read but to tell models from networks. Errors: EUSAGE. */
+/* Whether the options make sense together; no file is read but to tell models from networks.
+ * Errors: EUSAGE. */
 cdmpp_status cd_network_estimate_check(const cd_network_estimate_options *o, cdmpp_err *err);
-/* Reads networks, models and descriptions, and makes the list of cases. The options are borrowed until free; *e is zeroed by
- * the caller and freed even after an error. With options.run it forks, so call it before there are threads.
- * Errors: EUSAGE, EMODEL (no model for a device), those of the readers of models, tasks and networks, ERANGE, ENOMEM. */
+/* Reads networks, models and descriptions, and makes the list of cases. The options are borrowed
+ * until free; *e is zeroed by the caller and freed even after an error. With options.run it forks,
+ * so call it before there are threads. Errors: EUSAGE, EMODEL (no model for a device), those of the
+ * readers of models, tasks and networks, ERANGE, ENOMEM. */
 cdmpp_status cd_network_estimate_open(const cd_network_estimate_options *o, cd_network_estimate *e,
                                       cdmpp_err *err);
-/* Estimates every case. Errors: EINTERRUPTED (options.stop); where no case succeeds, the error of the first one. */
+/* Estimates every case. Errors: EINTERRUPTED (options.stop); where no case succeeds, the error of
+ * the first one. */
 cdmpp_status cd_network_estimate_run(cd_network_estimate *e, cdmpp_err *err);
 void cd_network_estimate_free(cd_network_estimate *e); /* zeroed is fine */
 /* All networks in our own graph form; before or after run. Errors: EIO, ENOMEM. */
 cdmpp_status cd_network_estimate_save_graph(cd_network_estimate *e, const char *path,
                                             cdmpp_err *err);
-/* The schedules that the cases used; "s.json" of several devices: "s.v100.json", ... Errors: EIO, ENOMEM. */
+/* The schedules that the cases used; "s.json" of several devices: "s.v100.json", ... Errors: EIO,
+ * ENOMEM. */
 cdmpp_status cd_network_estimate_save_schedules(cd_network_estimate *e, const char *path,
                                                 cdmpp_err *err);
 
-/* What networks cost over their operators (network_cost.h), fitted on the measured ones of a run with options.alone on one device, into a
- * file. Errors: EUSAGE (not one device), those of cd_network_cost_fit_rows and cd_network_cost_save. */
+/* What networks cost over their operators (network_cost.h), fitted on the measured ones of a run
+ * with options.alone on one device, into a file. Errors: EUSAGE (not one device), those of
+ * cd_network_cost_fit_rows and cd_network_cost_save. */
 cdmpp_status cd_network_estimate_fit_costs(cd_network_estimate *e, const char *path,
                                            cdmpp_err *err);
 
-/* Latency and interval at any size of the range: as estimated where it was, else by the law; no interval (NaN)
- * between sizes of which one has none. Only where c->st is OK. */
+/* Latency and interval at any size of the range: as estimated where it was, else by the law; no
+ * interval (NaN) between sizes of which one has none. Only where c->st is OK. */
 void cd_network_estimate_curve_at(const cd_network_estimate_curve *c, int64_t size, double *seconds,
                                   double *low, double *high, bool *estimated);
-/* For tables: of the estimated sizes and the doublings between them the first above `size`; 0: there is none. */
+/* For tables: of the estimated sizes and the doublings between them the first above `size`; 0:
+ * there is none. */
 int64_t cd_network_estimate_curve_next(const cd_network_estimate *e, int64_t size);
 
 /* "resnet-50, v100, batch 4" */
@@ -244,10 +275,13 @@ const cd_node_cost_entry *cd_network_estimate_case_cost(const cd_network_estimat
                                                         uint32_t node);
 /* Node of operator `op` of the simulated net. */
 const cd_network_node *cd_network_estimate_node(const cd_network_estimate_case *c, uint32_t op);
-/* (n_op) whether each operator is on the critical path, the caller's to free; NULL: out of memory. */
+/* (n_op) whether each operator is on the critical path, the caller's to free; NULL: out of
+ * memory. */
 CD_GIVE bool *cd_network_estimate_critical(const cd_network_estimate_case *c);
-double cd_network_estimate_throughput(
-    const cd_network_estimate_case *c); /* items a second; NaN: batch unknown */
+/* items a second; NaN: batch unknown */
+double cd_network_estimate_throughput(const cd_network_estimate_case *c);
+/* Cores of a processor that its times are of; 0: a GPU, or nobody says. */
+double cd_network_estimate_cores(const cd_network_estimate *e, const cd_network_estimate_device *d);
 /* Relative error of the latency against measured_s; NaN: measured_s is not above 0. */
 double cd_network_estimate_error(const cd_network_estimate_case *c, double measured_s);
 
@@ -259,11 +293,16 @@ typedef enum cd_network_fits {
 } cd_network_fits;
 cd_network_fits cd_network_estimate_use_fits(const cd_network_estimate_use *u);
 cd_network_fits cd_network_estimate_fits(const cd_network_estimate_case *c);
-/* "dtype 4 %, operator kind 12 %": shares of the time with each reason, without those of less than a hundredth; "" where none is. */
+/* Seconds by programs that are unlike those of the training, as the table and the warning count
+ * them: in more than their device where another one stands in for it. */
+double cd_network_estimate_unlike_s(const cd_network_estimate_case *c);
+/* "dtype 4 %, operator kind 12 %": shares of the time with each reason, without those of less than
+ * a hundredth; "" where none is. */
 enum { CD_NETWORK_ESTIMATE_WHY = CD_UNLIKE_SHARES };
 void cd_network_estimate_unlike(const cd_network_estimate_case *c,
                                 char why[CD_NETWORK_ESTIMATE_WHY]);
-/* The graph whose notes (cd_graph_note) tell what was guessed as this network was read; NULL: it was not read from a file, or an earlier source of the same file has them. */
+/* The graph whose notes (cd_graph_note) tell what was guessed as this network was read; NULL: it
+ * was not read from a file, or an earlier source of the same file has them. */
 const cd_graph *cd_network_estimate_notes(const cd_network_estimate *e,
                                           const cd_network_estimate_source *s);
 #endif

@@ -1,9 +1,10 @@
 /* The cache of chosen candidates.
  *
- *   <cache>/3f/3f9a....json     one record; named by the SHA-256 of model, device, target, hardware, trials, seed and task
+ *   <cache>/3f/3f9a....json  one record; named by the SHA-256 of model, device, target, hardware,
+ *                            trials, seed and task
  *
- * A cache that cannot be written makes later runs slower and is no error. A damaged file is a message, and its task is chosen
- * anew. */
+ * A cache that cannot be written makes later runs slower and is no error. A damaged file is a
+ * message, and its task is chosen anew. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +14,8 @@
 #include "base/io/io.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
 
-enum {
-    PATH = 1024,
-    PICKER = 2
-}; /* PICKER: of the way candidates are chosen; a change of it makes old files invalid */
+/* PICKER: of the way candidates are chosen; a change of it makes old files invalid */
+enum { PATH = 1024, PICKER = 2 };
 
 static void on_bad(void *ctx, const cdmpp_err *why) { cd_log_err(ctx, CD_LOG_WARNING, why); }
 
@@ -42,7 +41,8 @@ static void add_numbers(cd_sha256 *s, const cd_device_numbers *d) {
     cd_sha256_add(s, v, sizeof v);
 }
 
-/* Path of the task's file. Its name covers everything that the choice depends on. False: there is no cache. */
+/* Path of the task's file. Its name covers everything that the choice depends on. False: there is
+ * no cache. */
 static bool cached_as(const cd_network_estimate *e, const cd_network_estimate_case *c,
                       const cd_network_estimate_device *d, const char *key, char *to, size_t n) {
     char dir[PATH], hex[65], how[64];

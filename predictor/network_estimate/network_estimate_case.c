@@ -1,9 +1,10 @@
 /* One case: a network for one batch on one device, or over the devices that its graph names.
  *
- *   devices of the nodes ─> schedules ─> node costs ─> simulated queues ─> interval by sampling, memory
+ *   devices of the nodes ─> schedules ─> node costs ─> simulated queues ─> interval by sampling,
+ *     memory
  *
- * The order matters: costs need the schedules, and a what-if changes costs that a first simulation has already used, so that
- * there is a latency before and after. */
+ * The order matters: costs need the schedules, and a what-if changes costs that a first simulation
+ * has already used, so that there is a latency before and after. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +23,9 @@ static cdmpp_status place_of(cd_network_estimate *e, cd_network_estimate_case *c
     return CDMPP_OK;
 }
 
-/* Whether nodes name two devices or more. A graph whose nodes all name one device was recorded there, and the caller may ask
- * for it on another. *n_name: nodes that name one, which bounds how many devices there are. */
+/* Whether nodes name two devices or more. A graph whose nodes all name one device was recorded
+ * there, and the caller may ask for it on another. *n_name: nodes that name one, which bounds how
+ * many devices there are. */
 static bool is_placed(const cd_network_graph *g, size_t *n_name) {
     const char *one = NULL;
     bool more = false;
@@ -58,7 +60,8 @@ static cdmpp_status place(cd_network_estimate *e, cd_network_estimate_case *c, c
     return CDMPP_OK;
 }
 
-/* A queue for each device and a link for each ordered pair: graphs do not say how devices are connected. */
+/* A queue for each device and a link for each ordered pair: graphs do not say how devices are
+ * connected. */
 static cdmpp_status queues(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
     const uint32_t n = c->n_place;
     c->lane = CD_NEWN(&e->arena, cd_replay_device, n);
@@ -85,13 +88,13 @@ cd_node_cost_options cd_network_estimate_cost_options(const cd_network_estimate 
                                   .devices = e->models.devices,
                                   .stands = d->stands,
                                   .numbers = d->numbers,
-                                  .costs = d->guessed ? NULL : e->models.costs,
+                                  .costs = e->models.costs,
                                   .alone = e->o->alone || d->scaled,
                                   .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
 }
 
-/* Costs are made of all nodes on every place. The first place then takes each node's cost from where it runs, so that its
- * tally counts the network once. */
+/* Costs are made of all nodes on every place. The first place then takes each node's cost from
+ * where it runs, so that its tally counts the network once. */
 static void settle(cd_network_estimate_case *c) {
     for (uint32_t k = 0; c->where && k < c->cost[0]->n; k++)
         c->cost[0]->node[k] = c->cost[c->where[k]]->node[k];
@@ -117,7 +120,8 @@ static cdmpp_status costs(cd_network_estimate *e, cd_network_estimate_case *c, c
     return CDMPP_OK;
 }
 
-/* A result that goes to another device must say how large it is: a copy of nothing takes no time. */
+/* A result that goes to another device must say how large it is: a copy of nothing takes no
+ * time. */
 static cdmpp_status copies_known(const cd_network_estimate *e, const cd_network_estimate_case *c,
                                  cdmpp_err *err) {
     const cd_replay_net *n = &c->net->net;
@@ -151,8 +155,8 @@ static cdmpp_status nothing_known(const cd_network_estimate_case *c, cdmpp_err *
                    all->node[k].why ? all->node[k].why : "nobody knows it");
 }
 
-/* May be called again after a what-if: the earlier net and result go. The missing share is of now, because a what-if may give a
- * missing operator a time. */
+/* May be called again after a what-if: the earlier net and result go. The missing share is of now,
+ * because a what-if may give a missing operator a time. */
 static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
     const cd_node_cost_placement where = {.n_device = c->n_place,
                                           .n_link = c->n_link,
@@ -167,9 +171,8 @@ static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, 
     c->missing_of_work = c->cost[0]->missing_of_work;
     CD_TRY(cd_node_cost_net_make(c->source->graph, (const cd_node_cost *const *)c->cost, &where,
                                  e->o->allow_missing, &c->net, err));
-    if (!c->net->net.n_op &&
-        c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
-        return nothing_known(c, err);
+    /* never 0 s for a network of which nothing is known */
+    if (!c->net->net.n_op && c->cost[0]->n_missing) return nothing_known(c, err);
     if (!c->net->net.n_op) return cd_network_load_nothing(c->source->graph->n_node, err);
     CD_TRY(copies_known(e, c, err));
     return cd_replay_run(&c->net->net, &c->replay, err);
@@ -196,7 +199,8 @@ static cdmpp_status parallel(const cd_network_estimate *e, cd_network_estimate_c
         "--parallel");
 }
 
-/* Operators of which nothing tells how far off they are leave the network without an interval, unless they are a share of its time that no interval is as narrow as. */
+/* Operators of which nothing tells how far off they are leave the network without an interval,
+ * unless they are a share of its time that no interval is as narrow as. */
 static const double unsure_share = 0.01;
 static bool is_unsure(const cd_network_estimate_case *c) {
     const cd_network_graph *g = c->source->graph;
@@ -219,12 +223,13 @@ static cdmpp_status interval(cd_network_estimate *e, cd_network_estimate_case *c
     return CDMPP_OK;
 }
 
-/* Share of the time above which there is a message: less changes the total by less than its interval. */
+/* Share of the time above which there is a message: less changes the total by less than its
+ * interval. */
 static const double UNLIKE = 0.1;
 enum { MOST_NAMES = 3 }; /* of operators in a message */
 
-/* The share of the file's times is in the report; a message says so only where every task took one, because then the model
- * has not predicted anything. */
+/* The share of the file's times is in the report; a message says so only where every task took one,
+ * because then the model has not predicted anything. */
 static void warn_given(const cd_network_estimate *e, const cd_network_estimate_case *c) {
     const cd_network_graph *g = c->source->graph;
     const char *why = NULL;
@@ -269,8 +274,12 @@ static const char *named(const cd_network_estimate *e, const cd_network_estimate
 }
 
 /* That a device is new was said when another one took its place. */
+double cd_network_estimate_unlike_s(const cd_network_estimate_case *c) {
+    return c->device->stands ? c->unlike_else_s : c->unlike_s;
+}
+
 static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_case *c) {
-    const double unlike_s = c->device->stands ? c->unlike_else_s : c->unlike_s;
+    const double unlike_s = cd_network_estimate_unlike_s(c);
     if (!(unlike_s > UNLIKE * c->ops_s)) return;
     char why[CD_NETWORK_ESTIMATE_WHY], name[SAID];
     cd_network_estimate_unlike(c, why);
@@ -293,7 +302,8 @@ static void say_interval(cd_network_estimate *e, cd_network_estimate_case *c) {
         "no interval where all times were given or measured: nobody says how far off they are");
 }
 
-/* With --allow-missing. The first few by name; all of them are under `missing` in JSON. The share is the one of the column, and says of what it is: it is none of the time. */
+/* With --allow-missing. The first few by name; all of them are under `missing` in JSON. The share
+ * is the one of the column, and says of what it is: it is none of the time. */
 static void warn_missing(const cd_network_estimate *e, const cd_network_estimate_case *c) {
     const cd_network_graph *g = c->source->graph;
     char names[200] = "";
@@ -354,7 +364,8 @@ static void sum_up(cd_network_estimate *e, cd_network_estimate_case *c) {
                 (double)c->use[k].least / 1073741824.0, (double)c->use[k].memory / 1073741824.0);
 }
 
-/* A source that could not be read fails here, so that the error is counted for each of its cases. */
+/* A source that could not be read fails here, so that the error is counted for each of its
+ * cases. */
 static cdmpp_status all(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
     if (c->source->st) {
         if (err) *err = c->source->err;
@@ -397,7 +408,7 @@ void cd_network_estimate_case_free(cd_network_estimate_case *c) {
 void cd_network_estimate_case_name(const cd_network_estimate *e, const cd_network_estimate_case *c,
                                    cd_buf *b) {
     cd_buf_puts(b, c->source->name);
-    if (!e->graphs) cd_buf_putf(b, ", %s", c->device->name);
+    if (!e->graphs) cd_buf_putf(b, ", %s", c->device->label);
     if (!e->graphs && c->source->batch) cd_buf_putf(b, ", batch %lld", (long long)c->source->batch);
 }
 

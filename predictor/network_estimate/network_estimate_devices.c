@@ -1,8 +1,10 @@
-/* Devices of the cases: which they are, whose model answers for them, their target, hardware and queue.
+/* Devices of the cases: which they are, whose model answers for them, their target, hardware and
+ * queue.
  *
- * A device needs no description: a model knows whether it is a GPU, and a target can be made from that. The description adds
- * cores, width of vectors and memory. Where the options name no device, the first of these decides: -model= of the target, graphs, the only device
- * that models know, the folders of logs. */
+ * A device needs no description: a model knows whether it is a GPU, and a target can be made from
+ * that. The description adds cores, width of vectors and memory. Where the options name no device,
+ * the first of these decides: -model= of the target, graphs, the only device that models know, the
+ * folders of logs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,10 +74,10 @@ static void say_cores(const cd_network_estimate *e, const cd_network_estimate_de
                    "--target: -num-cores=%.*s changes nothing: times of %s are of %s, as the model "
                    "was trained",
                    (int)asked.n, asked.p, d->name, of);
-    else cd_log_put(e->o->log, CD_LOG_INFO, "times of %s are of %s", d->name, of);
 }
 
-/* Programs of one kind of device are no programs of the other. Nobody knows of a device that neither a model nor a description tells. */
+/* Programs of one kind of device are no programs of the other. Nobody knows of a device that
+ * neither a model nor a description tells. */
 static cdmpp_status check_kind(const cd_network_estimate_device *d, const char *target,
                                cdmpp_err *err) {
     const int is = gpu_of(d);
@@ -88,8 +90,9 @@ static cdmpp_status check_kind(const cd_network_estimate_device *d, const char *
                    d->guessed ? "this machine" : d->name, is ? "GPU" : "processor");
 }
 
-/* Of what is asked about, and of what runs here. A machine that nobody named has the instructions that are here, whoever stands in for it; another device has those of its description, and
- * what of it runs here, with --run, those that are here. */
+/* Of what is asked about, and of what runs here. A machine that nobody named has the instructions
+ * that are here, whoever stands in for it; another device has those of its description, and what of
+ * it runs here, with --run, those that are here. */
 static cdmpp_status set_targets(cd_network_estimate *e, cd_network_estimate_device *d,
                                 cdmpp_err *err) {
     const char *given = given_target(e->o, d->name);
@@ -114,8 +117,34 @@ static cdmpp_status set_targets(cd_network_estimate *e, cd_network_estimate_devi
     return CDMPP_OK;
 }
 
-/* Everything of a device but its name, which may become the described one: models may know "zen5" only as "zen5-avx512".
- * The target decides whether it is a GPU, else the model. Without a model only times of the graph or of records are possible. */
+/* Times come with the network, so that any name will do. */
+static bool any_name(const cd_network_estimate *e) {
+    return e->o->replay_given || e->o->from_records;
+}
+
+static cdmpp_status no_model(const cd_network_estimate *e, const char *name, const cd_device *about,
+                             cdmpp_err *err) {
+    cd_buf known = {0}, near = {0};
+    cd_model_set_list(&e->models, &known);
+    cd_model_set_near(&e->models, name, &near);
+    const char *why = about ? ", and no known one can stand for it: that takes peaks (fp32_gflops, "
+                              "bandwidth_gb_s) in the descriptions of both"
+                            : ", and nobody describes it (--devices)";
+    const cdmpp_status st =
+        known.n
+            ? CD_FAIL(
+                  err, EMODEL,
+                  "no model knows device '%.60s'%s%s; --list-devices tells all, known are %.300s",
+                  name, why, near.p ? near.p : "", known.p)
+            : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model", name);
+    cd_buf_free(&near);
+    cd_buf_free(&known);
+    return st;
+}
+
+/* Everything of a device but its name, which may become the described one: models may know "zen5"
+ * only as "zen5-avx512". The target decides whether it is a GPU, else the model. Without a model
+ * only times of the graph or of records are possible. */
 static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
     d->about = cd_model_set_device(&e->models, d->name);
     CD_TRY(cd_model_set_tasks(&e->models, d->name, false, &d->model, err));
@@ -135,28 +164,11 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
         cd_model_set_warn(&e->models, d->model, d->name, d->stands, e->o->log);
     CD_TRY(cd_model_set_ops(&e->models, d->name, &d->opmodel, err));
     CD_TRY(cd_model_set_narrow(&e->models, &d->narrow, err));
+    if (!d->label) d->label = d->name;
     CD_TRY(set_targets(e, d, err));
     d->hardware = hardware_of(d, programs_of(e, d));
     say_cores(e, d);
-    if (d->model || d->opmodel || e->o->replay_given || e->o->from_records) return CDMPP_OK;
-    cd_buf known = {0};
-    cd_buf near = {0};
-    cd_model_set_list(&e->models, &known);
-    cd_model_set_near(&e->models, d->name, &near);
-    const char *why = d->about ? ", and no known one can stand for it: that takes peaks "
-                                 "(fp32_gflops, bandwidth_gb_s) in the descriptions of both"
-                               : ", and nobody describes it (--devices)";
-    const cdmpp_status st =
-        known.n
-            ? CD_FAIL(
-                  err, EMODEL,
-                  "no model knows device '%.60s'%s%s; known are %.300s, --list-devices tells all",
-                  d->name, why, near.p ? near.p : "", known.p)
-            : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model",
-                      d->name);
-    cd_buf_free(&near);
-    cd_buf_free(&known);
-    return st;
+    return d->model || d->opmodel || any_name(e) ? CDMPP_OK : no_model(e, d->name, d->about, err);
 }
 
 /* ---- which, where the options name none ---- */
@@ -174,7 +186,8 @@ static const char *known_at(const cd_model_set *m, size_t at) {
     return NULL;
 }
 
-/* Called for each file: logs of a device lie in a folder of its name. False: the file itself is not wanted. */
+/* Called for each file: logs of a device lie in a folder of its name. False: the file itself is not
+ * wanted. */
 static bool count_log(const char *path, void *ctx) {
     census *c = ctx;
     const char *end = strrchr(path, '/'), *name = end;
@@ -186,7 +199,8 @@ static bool count_log(const char *path, void *ctx) {
     return false;
 }
 
-/* The device that most of the logs are of. A guess, hence a message; a warning where other devices have logs too. */
+/* The device that most of the logs are of. A guess, hence a message; a warning where other devices
+ * have logs too. */
 static const char *device_of_logs(cd_network_estimate *e) {
     census c = {.models = &e->models};
     while (known_at(c.models, c.n_known)) c.n_known++;
@@ -245,8 +259,8 @@ static const char *own_name(cd_network_estimate *e) {
 /* -model= of a target; n == 0: it names no device. */
 static cd_str model_of(const char *target) {
     const cd_str is = cd_target_option(target, "-model");
-    return cd_str_is(is, "unknown") ? (cd_str){"", 0}
-                                    : is; /* TVM writes that when it was not told */
+    /* TVM writes that when it was not told */
+    return cd_str_is(is, "unknown") ? (cd_str){"", 0} : is;
 }
 
 /* Of a target for all devices, where nobody names one otherwise; NULL: it names none. */
@@ -256,7 +270,8 @@ static const char *named_by_target(cd_network_estimate *e) {
     return is.n ? cd_str_dup(&e->arena, is) : NULL;
 }
 
-/* A target that names another device than the one that it is for would have programs of the one answered for as of the other. */
+/* A target that names another device than the one that it is for would have programs of the one
+ * answered for as of the other. */
 static cdmpp_status check_named(cd_network_estimate *e, const char *name, cdmpp_err *err) {
     const char *target = given_target(e->o, name);
     const cd_str is = target ? model_of(target) : (cd_str){"", 0};
@@ -269,25 +284,27 @@ static cdmpp_status check_named(cd_network_estimate *e, const char *name, cdmpp_
                    said, name);
 }
 
-/* A GPU's target that no device has: programs of this machine's GPU. *out NULL: there is no such target. */
+/* A GPU's target that no device has: programs of this machine's GPU. *out NULL: there is no such
+ * target. */
 static cdmpp_status device_of_target(cd_network_estimate *e, const char **out, cdmpp_err *err) {
     const char *target = given_target(e->o, "");
     const cd_backend_kind *k =
         target ? cd_backend_for_target((cd_str){target, strlen(target)}) : NULL;
     *out = NULL;
     if (!k || k->dialect == CD_DIALECT_C || e->o->from_records) return CDMPP_OK;
-    if (!e->models.n && !e->o->graph.n)
-        return cd_default_model_gpu_missing(k->name, err); /* a graph may have all times itself */
+    /* a graph may have all times itself */
+    if (!e->models.n && !e->o->graph.n) return cd_default_model_gpu_missing(k->name, err);
     return cd_model_set_gpu_host(&e->models, k->name, e->o->log, out, err);
 }
 
-/* One device, from the target, graphs, models or logs. With times from the graph any name will do. */
-static cdmpp_status default_device(cd_network_estimate *e, const char ***name, size_t *n,
-                                   const char **also, cdmpp_err *err) {
+/* One device, from the target, graphs, models or logs. With times from the graph any name will
+ * do. */
+static cdmpp_status default_device(cd_network_estimate *e, const char **name, const char **also,
+                                   cdmpp_err *err) {
     const char *d = named_by_target(e);
     if (!d) d = device_of_graphs(e);
-    if (!d && !e->models.gpu_path)
-        d = only_device(e); /* here-gpu.cdmpp was not named: it is of one back end */
+    /* here-gpu.cdmpp was not named: it is of one back end */
+    if (!d && !e->models.gpu_path) d = only_device(e);
     if (!d) d = device_of_logs(e);
     if (!d && e->o->replay_given) d = NOBODY;
     if (!d) CD_TRY(device_of_target(e, &d, err));
@@ -302,55 +319,91 @@ static cdmpp_status default_device(cd_network_estimate *e, const char ***name, s
     if (!d) {
         cd_buf known = {0};
         cd_model_set_list(&e->models, &known);
-        const cdmpp_status st = CD_FAIL(err, EUSAGE, "--device is missing; the models know %.400s",
-                                        known.p ? known.p : "none");
+        const cdmpp_status st =
+            e->o->device
+                ? CD_FAIL(err, EUSAGE,
+                          "--device: which device is this machine ('here')? The models know %.400s",
+                          known.p ? known.p : "none")
+                : CD_FAIL(err, EUSAGE, "--device is missing; the models know %.400s",
+                          known.p ? known.p : "none");
         cd_buf_free(&known);
         return st;
     }
-    if (!(*name = CD_NEWN(&e->arena, const char *, 1))) return CD_FAIL(err, ENOMEM, "devices");
-    **name = d;
-    *n = 1;
+    *name = d;
     return CDMPP_OK;
 }
 
-static bool is_there(const cd_network_estimate *e, const char *name) {
+/* This machine is no other device, even where that one stands for it. */
+static bool is_there(const cd_network_estimate *e, const cd_network_estimate_device *d) {
     for (size_t k = 0; k < e->n_device; k++)
-        if (!strcmp(e->device[k].name, name)) return true;
+        if (!strcmp(e->device[k].name, d->name) && e->device[k].guessed == d->guessed) return true;
     return false;
 }
 
-/* Two names of one device make one: filling may have replaced an alias by the described name. */
-cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err) {
-    const char **name, *also = NULL;
-    size_t n;
+/* A name that is typed wrong is an error before any model is loaded. */
+static cdmpp_status check_names(const cd_network_estimate *e, const char *const *name, size_t n,
+                                cdmpp_err *err) {
+    if (any_name(e) || e->o->nearest) return CDMPP_OK;
+    for (size_t k = 0; k < n; k++)
+        if (!cd_model_set_is_here(&e->models, name[k]) && !cd_model_set_has(&e->models, name[k]))
+            return no_model(e, name[k], NULL, err);
+    return CDMPP_OK;
+}
+
+/* Its name, and what it is for. name NULL: none is given, which is this machine where nothing else
+ * says which. */
+static cdmpp_status named(cd_network_estimate *e, const char *name, cd_network_estimate_device *d,
+                          cdmpp_err *err) {
+    if (name && !cd_model_set_is_here(&e->models, name)) {
+        d->name = name;
+        return check_named(e, name, err);
+    }
+    CD_TRY(default_device(e, &d->name, &d->also, err));
+    d->unnamed = d->name == NOBODY;
+    d->guessed = e->models.guessed;
+    if (name && d->guessed) d->label = CD_MODEL_SET_HERE;
+    return CDMPP_OK;
+}
+
+static void add(cd_network_estimate *e, const char *given) {
+    const cd_network_estimate_device *d = &e->device[e->n_device];
+    if (!is_there(e, d)) e->n_device++;
+    else
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   strcmp(given, d->name) != 0 ? "--device: %s is %s, which is there already"
+                                               : "--device: %s is there already",
+                   given, d->name);
+}
+
+static cdmpp_status check_targets(const cd_network_estimate *e, cdmpp_err *err) {
     cd_str of;
     for (size_t k = 0; k < e->o->target.n; k++) {
         const char *target = cd_target_of_device(e->o->target.v[k], &of);
         CD_TRY(cd_target_check(target, e->o->log, err));
         CD_TRY(cd_backend_check_target(target, err));
     }
-    if (e->o->device)
+    return CDMPP_OK;
+}
+
+/* Two names of one device make one: filling may have replaced an alias by the described name. */
+cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err) {
+    const char **name = NULL;
+    size_t n = 1;
+    CD_TRY(check_targets(e, err));
+    if (e->o->device) {
         CD_TRY(cd_err_key(err,
                           cd_network_estimate_split_list(&e->arena, e->o->device, &name, &n, err),
                           "--device"));
-    else CD_TRY(default_device(e, &name, &n, &also, err));
-    if (!n) return CD_FAIL(err, EUSAGE, "--device: expected names, found '%.60s'", e->o->device);
+        if (!n)
+            return CD_FAIL(err, EUSAGE, "--device: expected names, found '%.60s'", e->o->device);
+        CD_TRY(check_names(e, name, n, err));
+    }
     if (!(e->device = CD_NEWN(&e->arena, cd_network_estimate_device, n)))
         return CD_FAIL(err, ENOMEM, "%zu devices", n);
     for (size_t k = 0; k < n; k++) {
-        if (e->o->device) CD_TRY(check_named(e, name[k], err));
-        e->device[e->n_device].name = name[k];
-        e->device[e->n_device].also = also;
-        e->device[e->n_device].unnamed = name[k] == NOBODY;
-        e->device[e->n_device].guessed = !e->o->device && e->models.guessed;
+        CD_TRY(named(e, name ? name[k] : NULL, &e->device[e->n_device], err));
         CD_TRY(fill(e, &e->device[e->n_device], err));
-        if (is_there(e, e->device[e->n_device].name))
-            cd_log_put(e->o->log, CD_LOG_WARNING,
-                       strcmp(name[k], e->device[e->n_device].name) != 0
-                           ? "--device: %s is %s, which is there already"
-                           : "--device: %s is there already",
-                       name[k], e->device[e->n_device].name);
-        else e->n_device++;
+        add(e, name ? name[k] : e->device[e->n_device].name);
     }
     return CDMPP_OK;
 }
@@ -375,6 +428,14 @@ cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *
     d->next = e->more;
     e->more = *out = d;
     return CDMPP_OK;
+}
+
+double cd_network_estimate_cores(const cd_network_estimate *e,
+                                 const cd_network_estimate_device *d) {
+    const cd_device *about = programs_of(e, d);
+    const double cores =
+        about && !d->gpu ? about->cores_used > 0 ? about->cores_used : about->cores : 0;
+    return cores > 0 ? cores : 0;
 }
 
 /* ---- queues ---- */

@@ -1,4 +1,5 @@
-/* Fits what networks cost on a device over their operators, from the networks of this run that were measured there, into a file. */
+/* Fits what networks cost on a device over their operators, from the networks of this run that were
+ * measured there, into a file. */
 #include <math.h>
 #include <string.h>
 

@@ -23,7 +23,8 @@ cdmpp_status cd_network_estimate_one_schedule(cd_network_estimate *e, cd_network
                                               cdmpp_err *err);
 
 /* ---- network_estimate_devices.c ---- */
-/* Fills e->device: those asked for, else what graphs, models or logs agree on. Errors: EUSAGE, EMODEL, ENOMEM. */
+/* Fills e->device: those asked for, else what graphs, models or logs agree on. Errors: EUSAGE,
+ * EMODEL, ENOMEM. */
 cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err);
 /* One that a graph names. Errors: EMODEL (no model knows it), ENOMEM. */
 cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *name,
@@ -34,25 +35,33 @@ cd_replay_device cd_network_estimate_queue(const cd_network_estimate_options *o,
                                            const cd_model_set *m, const char *name);
 
 /* ---- network_estimate_sources.c, network_estimate_names.c ---- */
-/* Fills e->source, e->device and e->item. Errors: where no network can be read, that of the first; EUSAGE, ENOMEM. */
+/* Fills e->source, e->device and e->item. Errors: where no network can be read, that of the first;
+ * EUSAGE, ENOMEM. */
 cdmpp_status cd_network_estimate_sources(cd_network_estimate *e, cdmpp_err *err);
 /* Renames networks so that no two have one name. Errors: ENOMEM. */
 cdmpp_status cd_network_estimate_unique_names(cd_network_estimate *e, cdmpp_err *err);
 
 /* ---- network_estimate_stand_in.c ---- */
-/* Fills d->model and d->stands where a described device of the same kind may answer. Errors: those of cd_model_load. */
+/* Fills d->model and d->stands where a described device of the same kind may answer. Errors: those
+ * of cd_model_load. */
 cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d,
                                           cdmpp_err *err);
-/* Marks the costs of a place whose device another one stands for, and widens each of them by what it has of its own. *spread: standard
- * deviation of ln(true / predicted) that comes on top for all of them alike; 0: nothing stands for it. */
-void cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c,
+/* Marks the costs of a place whose device another one stands for, and widens each of them by what
+ * it has of its own. *spread: standard deviation of ln(true / predicted) that comes on top for all
+ * of them alike. False: nothing stands for it. */
+bool cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c,
                                        uint32_t place, double *spread);
+/* The one warning that another device stands for it, once a run; spread: what that and networks
+ * add. */
+void cd_network_estimate_say_stand_in(const cd_network_estimate *e, cd_network_estimate_device *d,
+                                      double spread);
 
 /* ---- network_estimate_spread.c ---- */
 /* Fills c->spread, widens the intervals of operators. Errors: ENOMEM. */
 cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_estimate_case *c,
                                          cdmpp_err *err);
-/* Widens the interval of the network, to no more than the ends of its operators' intervals make. Errors: those of cd_replay_run. */
+/* Widens the interval of the network, to no more than the ends of its operators' intervals make.
+ * Errors: those of cd_replay_run. */
 cdmpp_status cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c,
                                        cdmpp_err *err);
 
@@ -81,11 +90,13 @@ cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estim
 /* Candidates that are drawn of each task that has no schedule; 0: none are. */
 uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o,
                                    const cd_network_estimate_device *d);
-/* Completes d->schedules for the tasks that the case runs on d. Errors: ESCHEMA (none of them has a schedule in the logs that
- * were given), those of cd_schedule_db_read_logs and cd_schedule_db_predict. */
+/* Completes d->schedules for the tasks that the case runs on d. Errors: ESCHEMA (none of them has a
+ * schedule in the logs that were given), those of cd_schedule_db_read_logs and
+ * cd_schedule_db_predict. */
 cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c,
                                            cd_network_estimate_device *d, cdmpp_err *err);
-/* Adds the cached candidates of these tasks to d->schedules. A damaged file is a message. Errors: ENOMEM, EIO. */
+/* Adds the cached candidates of these tasks to d->schedules. A damaged file is a message. Errors:
+ * ENOMEM, EIO. */
 cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e,
                                             const cd_network_estimate_case *c,
                                             cd_network_estimate_device *d, const char *const *key,

@@ -1,4 +1,5 @@
-/* options.run: the network run on this machine with the schedules of the estimate, to compare both. */
+/* options.run: the network run on this machine with the schedules of the estimate, to compare
+ * both. */
 #include <math.h>
 #include <string.h>
 
@@ -10,8 +11,9 @@ cdmpp_status cd_network_estimate_measure_open(cd_network_estimate *e, cdmpp_err 
     return e->o->run ? cd_measure_open(&m, &e->measure, err) : CDMPP_OK;
 }
 
-/* A network that is not run, in whole or in part, is counted: its estimate stands, and the command's exit status says so.
- * Only a loaded network has something to run: a graph of a file has no operators, only tasks. */
+/* A network that is not run, in whole or in part, is counted: its estimate stands, and the
+ * command's exit status says so. Only a loaded network has something to run: a graph of a file has
+ * no operators, only tasks. */
 void cd_network_estimate_measure(cd_network_estimate *e, cd_network_estimate_case *c) {
     const cd_network_estimate_device *d = c->device;
     const cd_network_run_options a = {.measure = e->measure,

@@ -1,11 +1,14 @@
-/* Memory of a case: results alive at once, which the simulation knows, and what stays between runs: weights and inputs.
+/* Memory of a case: results alive at once, which the simulation knows, and what stays between runs:
+ * weights and inputs.
  *
  *   loaded network   its buffers say what is a weight and what an input
- *   graph of a file  free nodes that come after nothing (a weight, an input), once each, on the device of their first
+ *   graph of a file  free nodes that come after nothing (a weight, an input), once each, on the
+ *                    device of their first
  *                    reader; and what an operator reads beyond the results that it comes after
  *
- * A free node in between is a view: as large as it says, else as what it is a view of. Where weights are known apart
- * (weight_bytes), the most that an operator at the beginning reads beyond them is the input. */
+ * A free node in between is a view: as large as it says, else as what it is a view of. Where
+ * weights are known apart (weight_bytes), the most that an operator at the beginning reads beyond
+ * them is the input. */
 #include <string.h>
 
 #include "predictor/network_estimate/network_estimate_internal.h"
@@ -24,8 +27,8 @@ static int64_t buffer_bytes(const cd_workload_buffer *b) {
     return n;
 }
 
-/* Bytes of buffers that groups read and no group writes, each buffer once. A constant counts as a weight even where a group
- * writes it: folded weights stay in memory too. */
+/* Bytes of buffers that groups read and no group writes, each buffer once. A constant counts as a
+ * weight even where a group writes it: folded weights stay in memory too. */
 static void of_work(const cd_workload *w, int64_t *weights, int64_t *inputs) {
     enum { NEW, MADE, COUNTED };
     unsigned char *is = cd_mem_zalloc(w->n_buffer + 1u, sizeof *is);
@@ -74,8 +77,8 @@ static void users(stays *s) {
     }
 }
 
-/* Bytes that operators read beyond the results of the nodes before them. sum (n_place): weights, -1: some operator there does
- * not say what it reads; input (n_place): the largest input. */
+/* Bytes that operators read beyond the results of the nodes before them. sum (n_place): weights,
+ * -1: some operator there does not say what it reads; input (n_place): the largest input. */
 static void add_up(const stays *s, int64_t *sum, int64_t *input) {
     for (uint32_t k = 0; k < s->g->n_node; k++) {
         const cd_network_node *n = &s->g->node[k];
@@ -88,8 +91,8 @@ static void add_up(const stays *s, int64_t *sum, int64_t *input) {
             const int64_t got = s->size[s->g->after[n->first + j]];
             rest = rest > got ? rest - got : 0;
         }
-        if (rest > n->weight_bytes &&
-            n->weight_bytes >= 0) { /* an input, or what was read before */
+        /* an input, or what was read before */
+        if (rest > n->weight_bytes && n->weight_bytes >= 0) {
             if (!n->n_after && rest - n->weight_bytes > input[here])
                 input[here] = rest - n->weight_bytes;
             rest = n->weight_bytes;
@@ -149,8 +152,9 @@ static void unknown_results(cd_network_estimate_case *c) {
     }
 }
 
-/* Peak of each place: the simulation's, weights, inputs. Sums saturate: "too much to count" must not look small. `fullest` is the
- * place that the report shows: one that has too little memory comes before the one with the largest peak. */
+/* Peak of each place: the simulation's, weights, inputs. Sums saturate: "too much to count" must
+ * not look small. `fullest` is the place that the report shows: one that has too little memory
+ * comes before the one with the largest peak. */
 cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estimate_case *c,
                                         cdmpp_err *err) {
     int64_t *weights = NULL;

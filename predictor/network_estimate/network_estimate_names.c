@@ -1,5 +1,6 @@
-/* Unique names of networks: results are reported by name. The first network keeps its name, the next one gets "#2" behind it.
- * Networks that could not be read come last, so that they do not change the names of the others. */
+/* Unique names of networks: results are reported by name. The first network keeps its name, the
+ * next one gets "#2" behind it. Networks that could not be read come last, so that they do not
+ * change the names of the others. */
 #include <string.h>
 
 #include "predictor/network_estimate/network_estimate_internal.h"
@@ -28,14 +29,16 @@ static cdmpp_status rename_it(cd_network_estimate *e, cd_dict *names, cd_network
     return CDMPP_OK;
 }
 
-/* A network that is loaded again for another device or batch is the same network. `called`: name that `before` had on its own. */
+/* A network that is loaded again for another device or batch is the same network. `called`: name
+ * that `before` had on its own. */
 static bool is_same(const cd_network_estimate_source *s, const cd_network_estimate_source *before,
                     const char *called) {
     return before && s->target && before->target && !strcmp(s->given, before->given) &&
            !strcmp(s->name, called);
 }
 
-/* One pass: networks that are wrong, or all others. Loads of one network are neighbours in the list, so one step back is enough. */
+/* One pass: networks that are wrong, or all others. Loads of one network are neighbours in the
+ * list, so one step back is enough. */
 static cdmpp_status name_all(cd_network_estimate *e, cd_dict *names, bool wrong, cdmpp_err *err) {
     const cd_network_estimate_source *before = NULL;
     const char *called = NULL; /* the one before, by itself */

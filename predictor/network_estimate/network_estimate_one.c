@@ -1,16 +1,20 @@
-/* One schedule of each task for all sizes of a range, and what it loses against the best of each size.
+/* One schedule of each task for all sizes of a range, and what it loses against the best of each
+ * size.
  *
  *   schedules of size a ─ steps ─> tasks of size b ─> node costs: best at b = the least over all a
- *   of each node the a whose time, over the best, is the least in the mean of all b ─> sums of times ─> loss at b
+ *   of each node the a whose time, over the best, is the least in the mean of all b ─> sums of
+ *     times ─> loss at b
  *
- * Inner lengths of tiles stay, the outermost loop takes what a size leaves: as TVM replays steps on another shape. A
- * library of programs that is compiled once for a range of sizes works in this way. */
+ * Inner lengths of tiles stay, the outermost loop takes what a size leaves: as TVM replays steps on
+ * another shape. A library of programs that is compiled once for a range of sizes works in this
+ * way. */
 #include <math.h>
 #include <string.h>
 
 #include "predictor/network_estimate/network_estimate_internal.h"
 
-/* The same operators in the same order, all on one device: only then nodes of two sizes belong together. */
+/* The same operators in the same order, all on one device: only then nodes of two sizes belong
+ * together. */
 static bool is_alike(const cd_network_estimate_case *a, const cd_network_estimate_case *b) {
     const cd_network_graph *x = a->source->graph, *y = b->source->graph;
     bool same = x->n_node == y->n_node && a->n_place == 1 && b->n_place == 1;
@@ -88,7 +92,8 @@ static size_t best_for(const table *t, uint32_t node) {
     return best;
 }
 
-/* Losses of all sizes from sums over the nodes. A node that nothing fits keeps the best of each size, and its share is told. */
+/* Losses of all sizes from sums over the nodes. A node that nothing fits keeps the best of each
+ * size, and its share is told. */
 static void choose(const table *t, cd_network_estimate_curve *c) {
     for (size_t to = 0; to < t->n; to++) {
         double best_s = 0, one = 0, apart = 0;

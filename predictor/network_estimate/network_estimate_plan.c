@@ -1,7 +1,7 @@
 /* From options to a list of cases and back to nothing: check, open, run, free.
  *
- * Files are read in an order that lets later ones depend on earlier ones: tasks, models, graphs, then devices (graphs may name
- * theirs), then networks, which are loaded for a device's target. */
+ * Files are read in an order that lets later ones depend on earlier ones: tasks, models, graphs,
+ * then devices (graphs may name theirs), then networks, which are loaded for a device's target. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +60,8 @@ cdmpp_status cd_network_estimate_check(const cd_network_estimate_options *o, cdm
     cd_workload_layout layout;
     cd_parallel_plan plan;
     CD_TRY(parallel_plan(o, &plan, err));
-    if (!o->graph.n && !any)
-        return CD_FAIL(err, EUSAGE, "there is no network: --graph FILE, or --network NAME|FILE");
+    if (!o->graph.n && !any && !o->tasks.n)
+        return CD_FAIL(err, EUSAGE, "there is no network: --network NAME|FILE, or --graph FILE");
     if (o->layout && !cd_workload_layout_parse(o->layout, &layout))
         return CD_FAIL(err, EUSAGE,
                        "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'",
@@ -108,7 +108,8 @@ cdmpp_status cd_network_estimate_open(const cd_network_estimate_options *o, cd_n
     return e->n_item > MAX_CASES ? CD_FAIL(err, ERANGE, "%zu estimates", e->n_item) : CDMPP_OK;
 }
 
-/* Where all cases fail, the first one's reason is the caller's; else each that fails is a message. */
+/* Where all cases fail, the first one's reason is the caller's; else each that fails is a
+ * message. */
 static cdmpp_status verdict(cd_network_estimate *e, cdmpp_err *err) {
     const cd_network_estimate_case *first = NULL;
     for (size_t k = 0; k < e->n_item; k++) {
@@ -128,6 +129,7 @@ cdmpp_status cd_network_estimate_run(cd_network_estimate *e, cdmpp_err *err) {
         if (e->o->stop && *e->o->stop)
             return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu estimates", k, e->n_item);
         cd_network_estimate_case_run(e, &e->item[k]);
+        if (e->o->step) e->o->step(e->o->step_ctx, k + 1, e->n_item);
     }
     CD_TRY(verdict(e, err));
     return cd_network_estimate_curves(e, err);

@@ -1,7 +1,8 @@
 /* Sizes that a range stands for, and the law through their estimates.
  *
- *   --batch 1..64   ─> 1 3 8 23 64 ─> cases as any others ─┐
- *   --dim seq=16..512:7 ─> 7 sizes ─> cases ───────────────┴─> latency, low, high as curves over the size ─> any size between
+ *   -batch 1..64   ─> 1 3 8 23 64 ─> cases as any others ─┐
+ *   -dim seq=16..512:7 ─> 7 sizes ─> cases ───────────────┴─> latency, low, high as curves over the
+ *                                                             size ─> any size between
  *
  * Which sizes a range stands for: profiler/network/source. */
 #include <math.h>
@@ -69,7 +70,8 @@ int64_t cd_network_estimate_size_of(const cd_network_estimate *e,
     return e->range_dim == SIZE_MAX ? c->source->asked : c->source->size;
 }
 
-/* A size of which nothing tells how far off it is has no ends, and a law of ends through the others would tell of it nevertheless. The law of the seconds needs no ends. */
+/* A size of which nothing tells how far off it is has no ends, and a law of ends through the others
+ * would tell of it nevertheless. The law of the seconds needs no ends. */
 static bool all_have_ends(const cd_network_estimate_curve *c) {
     for (size_t k = 0; k < c->n; k++)
         if (isnan(c->low_s[k]) || isnan(c->high_s[k])) return false;
@@ -124,8 +126,8 @@ cdmpp_status cd_network_estimate_curves(cd_network_estimate *e, cdmpp_err *err) 
         return e->over ? CD_FAIL(err, ENOMEM, "curves") : CDMPP_OK;
     for (size_t k = 0; k < e->n_item; k++) {
         const cd_network_estimate_case *c = &e->item[k];
-        if (!c->source->asked_for || cd_network_estimate_size_of(e, c) != e->size[0])
-            continue; /* a graph of a file; a later size */
+        /* a graph of a file; a later size */
+        if (!c->source->asked_for || cd_network_estimate_size_of(e, c) != e->size[0]) continue;
         CD_TRY(take(e, k, &e->curve[e->n_curve++], err));
         CD_TRY(cd_network_estimate_one_schedule(e, &e->curve[e->n_curve - 1], err));
     }

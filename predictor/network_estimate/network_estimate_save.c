@@ -1,4 +1,5 @@
-/* What an estimate can be repeated from: its networks as graphs in our own form, and the schedules that its tasks used. */
+/* What an estimate can be repeated from: its networks as graphs in our own form, and the schedules
+ * that its tasks used. */
 #include <string.h>
 
 #include "base/io/io.h"
@@ -67,7 +68,7 @@ static cdmpp_status path_for(const char *path, const char *device, cd_buf *b, cd
 static cdmpp_status save_device(const char *path, const cd_network_estimate_device *d, bool one,
                                 cdmpp_err *err) {
     cd_buf b = {0};
-    cdmpp_status st = one ? CDMPP_OK : path_for(path, d->name, &b, err);
+    cdmpp_status st = one ? CDMPP_OK : path_for(path, d->label, &b, err);
     if (!st && d->schedules) st = cd_schedule_db_write(d->schedules, b.p ? b.p : path, err);
     cd_buf_free(&b);
     return st;

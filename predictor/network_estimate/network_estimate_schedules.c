@@ -1,6 +1,6 @@
-/* Schedules of a device's tasks, fixed before anything is estimated: schedule databases and logs that are given, then, where
- * the options ask for it, the best predicted of the model's candidates. Candidates are kept in a cache, because the search for
- * them takes longer than everything else. */
+/* Schedules of a device's tasks, fixed before anything is estimated: schedule databases and logs
+ * that are given, then, where the options ask for it, the best predicted of the model's candidates.
+ * Candidates are kept in a cache, because the search for them takes longer than everything else. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,8 @@ static cdmpp_status keys_of(const cd_network_estimate_case *c, const cd_network_
     return CDMPP_OK;
 }
 
-/* Tasks of all networks: a device reads its logs once for all cases, and keeps no other schedule. */
+/* Tasks of all networks: a device reads its logs once for all cases, and keeps no other
+ * schedule. */
 static cdmpp_status all_keys(const cd_network_estimate *e, cd_arena *a, key_list *w,
                              cdmpp_err *err) {
     size_t most = 0;
@@ -58,7 +59,8 @@ static cdmpp_status all_keys(const cd_network_estimate *e, cd_arena *a, key_list
 /* ---- databases and logs ---- */
 static void on_bad(void *ctx, const cdmpp_err *why) { cd_log_err(ctx, CD_LOG_WARNING, why); }
 
-/* Tasks without a schedule take one of another device: which schedules are used is the user's choice, and it is said. */
+/* Tasks without a schedule take one of another device: which schedules are used is the user's
+ * choice, and it is said. */
 static cdmpp_status read_elsewhere(const cd_network_estimate *e, cd_network_estimate_device *d,
                                    const cd_texts *files, const key_list *w, cdmpp_err *err) {
     cd_schedule_db_logs io = {
@@ -129,7 +131,8 @@ static size_t bare(const cd_network_estimate_device *d, const char **key, size_t
     return k;
 }
 
-/* Keys of tasks that have a definition; of one that has none the node cost reports why it is missing. */
+/* Keys of tasks that have a definition; of one that has none the node cost reports why it is
+ * missing. */
 static size_t defined(const cd_task_registry *t, const char **key, size_t n) {
     size_t k = 0;
     for (size_t i = 0; i < n; i++) {
@@ -139,7 +142,8 @@ static size_t defined(const cd_task_registry *t, const char **key, size_t n) {
     return k;
 }
 
-/* Candidates for tasks without a schedule: from the cache, then by search. Prediction alone decides, nothing is measured. */
+/* Candidates for tasks without a schedule: from the cache, then by search. Prediction alone
+ * decides, nothing is measured. */
 static cdmpp_status choose(cd_network_estimate *e, const cd_network_estimate_case *c,
                            cd_network_estimate_device *d, const char **key, size_t n,
                            cdmpp_err *err) {
@@ -187,8 +191,9 @@ uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o,
     return (uint32_t)(o->trials ? o->trials : CD_SCHEDULE_DB_TRIALS);
 }
 
-/* Where schedules are given, a search happens only when options.trials asks for it: a comparison with measured times must not
- * mix in candidates unnoticed. None of the tasks in the logs is an error, because the logs are then most likely the wrong ones. */
+/* Where schedules are given, a search happens only when options.trials asks for it: a comparison
+ * with measured times must not mix in candidates unnoticed. None of the tasks in the logs is an
+ * error, because the logs are then most likely the wrong ones. */
 cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c,
                                            cd_network_estimate_device *d, cdmpp_err *err) {
     const cd_network_estimate_options *o = e->o;

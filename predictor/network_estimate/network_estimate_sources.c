@@ -1,8 +1,9 @@
 /* Where networks come from, and the list of cases.
  *
- *   graph file     one source a network, whatever the device
- *   task file      the same: a network that the file names
- *   ONNX, zoo      one source for each batch and each kind of device, because layout and programs depend on both
+ *   graph file  one source a network, whatever the device
+ *   task file   the same: a network that the file names
+ *   ONNX, zoo   one source for each batch and each kind of device, because layout and programs
+ *               depend on both
  *
  * A network that cannot be read is a source with an error: its cases fail, the others go on. */
 #include <math.h>
@@ -153,7 +154,8 @@ static void load(cd_network_estimate *e, cd_network_estimate_source *s, const ch
     cd_network_estimate_weights(s);
 }
 
-/* Tasks take from a target only its kind and hardware: devices that agree in these share a source. */
+/* Tasks take from a target only its kind and hardware: devices that agree in these share a
+ * source. */
 static bool same_programs(const cd_network_estimate_device *a,
                           const cd_network_estimate_device *b) {
     const char *s = a->target, *t = b->target;
@@ -161,7 +163,8 @@ static bool same_programs(const cd_network_estimate_device *a,
            !memcmp(&a->hardware, &b->hardware, sizeof a->hardware);
 }
 
-/* The network's source for this device and batch; `from`: the first source of this network. A source is of the device whose target it has. */
+/* The network's source for this device and batch; `from`: the first source of this network. A
+ * source is of the device whose target it has. */
 static cdmpp_status live_source(cd_network_estimate *e, const char *network,
                                 const cd_network_estimate_device *d, int64_t batch, int64_t size,
                                 size_t from, cd_network_estimate_source **out, cdmpp_err *err) {
@@ -216,7 +219,8 @@ static cdmpp_status live_cases(cd_network_estimate *e, const char *network, size
     return CDMPP_OK;
 }
 
-/* Where no network can be read, that is the caller's error: one wrong name would else be reported for each device. */
+/* Where no network can be read, that is the caller's error: one wrong name would else be reported
+ * for each device. */
 static cdmpp_status all_failed(const cd_network_estimate *e, cdmpp_err *err) {
     for (size_t k = 0; k < e->n_source; k++)
         if (!e->source[k]->st) return CDMPP_OK;
@@ -229,7 +233,8 @@ static bool is_live(const cd_network_estimate *e, const char *name) {
     return !task_network(e->tasks, name);
 }
 
-/* The k-th network that is not a graph: options.network, then those of options.mixed. NULL: no more. */
+/* The k-th network that is not a graph: options.network, then those of options.mixed. NULL: no
+ * more. */
 static const char *name_at(const cd_network_estimate_options *o, size_t k) {
     if (k < o->network.n) return o->network.v[k];
     k -= o->network.n;
@@ -240,8 +245,19 @@ static const char *name_at(const cd_network_estimate_options *o, size_t k) {
     return NULL;
 }
 
+/* Task files alone: all networks that they name. */
+static cdmpp_status all_of_tasks(cd_network_estimate *e, cdmpp_err *err) {
+    const size_t n = e->tasks ? cd_task_registry_network_count(e->tasks) : 0;
+    if (!n)
+        return CD_FAIL(err, EUSAGE,
+                       "the task files name no network: --network NAME|FILE, or --graph FILE");
+    for (size_t k = 0; k < n; k++) CD_TRY(of_tasks(e, cd_task_registry_network(e->tasks, k), err));
+    return CDMPP_OK;
+}
+
 static cdmpp_status files(cd_network_estimate *e, cdmpp_err *err) {
     const char *name;
+    if (!e->o->graph.n && !name_at(e->o, 0)) CD_TRY(all_of_tasks(e, err));
     for (size_t k = 0; k < e->o->graph.n; k++) CD_TRY(read_graphs(e, e->o->graph.v[k], err));
     for (size_t k = 0; (name = name_at(e->o, k)); k++)
         if (!is_live(e, name)) CD_TRY(of_tasks(e, task_network(e->tasks, name), err));
@@ -249,7 +265,8 @@ static cdmpp_status files(cd_network_estimate *e, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Graphs come before devices, because they may name theirs; networks behind them, because they are loaded for a target. */
+/* Graphs come before devices, because they may name theirs; networks behind them, because they are
+ * loaded for a target. */
 cdmpp_status cd_network_estimate_sources(cd_network_estimate *e, cdmpp_err *err) {
     const char *name;
     size_t n_live = 0;

@@ -1,12 +1,14 @@
-/* What a device adds to the uncertainty of all its operators alike: that another device stands for it, and that nobody measured
- * what networks cost there over their operators. It is drawn for no operator on its own, but widens the interval of the network. */
+/* What a device adds to the uncertainty of all its operators alike: that another device stands for
+ * it, and that nobody measured what networks cost there over their operators. It is drawn for no
+ * operator on its own, but widens the interval of the network. */
 #include <math.h>
 
 #include "predictor/network_estimate/network_estimate_internal.h"
 
 enum { PERCENT = 90 }; /* level of operators' intervals */
 
-/* A task whose time is predicted or a record's: times of the file and of libraries are in the network already. */
+/* A task whose time is predicted or a record's: times of the file and of libraries are in the
+ * network already. */
 static bool is_task(const cd_network_estimate_case *c, uint32_t place, uint32_t node) {
     const cd_node_cost_entry *n = &c->cost[place]->node[node];
     return (!c->where || c->where[node] == place) &&
@@ -50,11 +52,13 @@ static void say_costs(const cd_network_estimate *e, cd_network_estimate_device *
 
 static const cd_network_cost_fit *law_of(const cd_network_estimate *e,
                                          const cd_network_estimate_device *d) {
-    return e->o->alone || d->guessed ? NULL
-                                     : cd_network_cost_find(e->models.costs, d->name, d->about);
+    const char *stands = d->scaled ? NULL : d->stands;
+    const char *whose = cd_network_cost_whose(e->models.costs, d->name, d->about, stands);
+    return e->o->alone ? NULL : cd_network_cost_find(e->models.costs, whose, d->about);
 }
 
-/* Weights of a network come from memory by the device's law, but this graph does not say which bytes they are. */
+/* Weights of a network come from memory by the device's law, but this graph does not say which
+ * bytes they are. */
 static void say_weights(const cd_network_estimate *e, const cd_network_estimate_case *c,
                         uint32_t place) {
     const cd_network_cost_fit *fit = law_of(e, c->place[place]);
@@ -69,18 +73,24 @@ static void say_weights(const cd_network_estimate *e, const cd_network_estimate_
                c->source->name, c->place[place]->name);
 }
 
-/* Of a device whose networks nobody measured, what those of others say. */
-static double without_fit(const cd_network_estimate *e, cd_network_estimate_device *d) {
+/* Of a device whose networks nobody measured, what those of others say, in *spread; *as: whose law
+ * it has. True: that is a guess. */
+static bool without_fit(const cd_network_estimate *e, const cd_network_estimate_device *d,
+                        double *spread, const char **as) {
     const cd_network_cost_fit *fit = law_of(e, d);
-    const char *stands = fit ? cd_model_set_stands(&e->models, d->name) : NULL,
-               *lender = cd_network_cost_lender(fit, d->name, d->about);
+    const char *lender = cd_network_cost_lender(fit, d->name, d->about);
+    const char *stands = !fit         ? NULL
+                         : d->guessed ? d->name
+                                      : cd_model_set_stands(&e->models, d->name);
     const bool here = fit && fit->here && cd_network_cost_names(fit, d->name);
-    if (e->o->alone || (fit && !here && !stands && !lender)) return 0;
-    if (here || (stands && cd_network_cost_names(fit, d->name)))
-        return fit->spread; /* of few networks: what it leaves is part of the interval */
-    const double spread = cd_network_cost_spread(e->models.costs);
-    say_costs(e, d, lender ? lender : stands, spread);
-    return isnan(spread) ? 0 : spread;
+    if (e->o->alone || (fit && !here && !stands && !lender)) return false;
+    if (here || (stands && !d->guessed && cd_network_cost_names(fit, d->name))) {
+        *spread = fit->spread; /* of few networks: what it leaves is part of the interval */
+        return false;
+    }
+    *spread = cd_network_cost_spread(e->models.costs);
+    *as = lender ? lender : stands;
+    return true;
 }
 
 cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_estimate_case *c,
@@ -88,11 +98,16 @@ cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_esti
     if (!(c->spread = CD_NEWN(&e->arena, double, c->n_place)))
         return CD_FAIL(err, ENOMEM, "%u devices", c->n_place);
     for (uint32_t k = 0; k < c->n_place; k++) {
-        double stands;
+        double shift, costs = 0;
+        const char *as = NULL;
         if (!(tasks_s(c, k) > 0)) continue;
-        cd_network_estimate_mark_stand_in(e, c, k, &stands);
+        const bool stands = cd_network_estimate_mark_stand_in(e, c, k, &shift);
         say_weights(e, c, k);
-        c->spread[k] = hypot(stands, without_fit(e, c->place[k]));
+        const bool guessed = without_fit(e, c->place[k], &costs, &as);
+        c->spread[k] = hypot(shift, isnan(costs) ? 0 : costs);
+        if (stands) cd_network_estimate_say_stand_in(e, c->place[k], c->spread[k]);
+        if (guessed && (!stands || c->place[k]->scaled || isnan(costs)))
+            say_costs(e, c->place[k], as, costs);
         for (uint32_t i = 0; c->spread[k] > 0 && i < c->source->graph->n_node; i++) {
             cd_node_cost_entry *n = &c->cost[k]->node[i];
             if (is_task(c, k, i))
@@ -119,7 +134,8 @@ static double least_s(const cd_network_estimate_case *c) {
     return fmin(most, c->replay.makespan_s);
 }
 
-/* The latency if every operator took the low (high) end of its interval. No interval of the network at their level goes beyond. */
+/* The latency if every operator took the low (high) end of its interval. No interval of the network
+ * at their level goes beyond. */
 static cdmpp_status latency_of_ends(const cd_network_estimate_case *c, bool high, double *out,
                                     cdmpp_err *err) {
     cd_replay_net net = c->net->net;
@@ -142,8 +158,8 @@ static cdmpp_status latency_of_ends(const cd_network_estimate_case *c, bool high
 
 static cdmpp_status within_operators(const cd_network_estimate *e, cd_network_estimate_case *c,
                                      cdmpp_err *err) {
-    const bool alone = c->net->net.n_op == 1 &&
-                       100 * e->o->level == PERCENT; /* nothing to draw: the ends are its own */
+    /* nothing to draw: the ends are its own */
+    const bool alone = c->net->net.n_op == 1 && 100 * e->o->level == PERCENT;
     double low, high;
     if (100 * e->o->level > PERCENT || isnan(c->interval.low_s)) return CDMPP_OK;
     CD_TRY(latency_of_ends(c, false, &low, err));
@@ -155,7 +171,8 @@ static cdmpp_status within_operators(const cd_network_estimate *e, cd_network_es
     return CDMPP_OK;
 }
 
-/* What programs that are unlike in one way are off by together: it does not become small in a sum of them. */
+/* What programs that are unlike in one way are off by together: it does not become small in a sum
+ * of them. */
 static double unlike_together(const cd_network_estimate_case *c, uint32_t place) {
     const cd_model *m = c->place[place]->model;
     const double all = tasks_s(c, place);

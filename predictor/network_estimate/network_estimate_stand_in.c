@@ -1,13 +1,16 @@
-/* A device that no model knows, but that is described: the most similar device of its kind that a model knows stands for it. Where models
- * know none of its kind, a device of another kind does.
+/* A device that no model knows, but that is described: the most similar device of its kind that a
+ * model knows stands for it. Where models know none of its kind, a device of another kind does.
  *
- *   device <─ distance ─> who stands for it ─> the model's law of devices that it never saw ─> shift of all its times, spread of each
+ *   device <─ distance ─> who stands for it ─> the model's law of devices that it never saw ─>
+ *                                              shift of all its times, spread of each
  *
- * The law (learner/model/model.h) comes from devices that the training left out. The shift is at least the ratio of the two peaks that differs
- * most, of arithmetic or of memory. It stays in the sum of a network, where what each program has of its own becomes small.
+ * The law (learner/model/model.h) comes from devices that the training left out. The shift is at
+ * least the ratio of the two peaks that differs most, of arithmetic or of memory. It stays in the
+ * sum of a network, where what each program has of its own becomes small.
  *
- * Between kinds programs differ, and with them nearly everything that a model learns. What stays is the work: each operator is taken to reach
- * as large a part of the device's roofline as it does of the other's. */
+ * Between kinds programs differ, and with them nearly everything that a model learns. What stays is
+ * the work: each operator is taken to reach as large a part of the device's roofline as it does of
+ * the other's. */
 #include <math.h>
 #include <string.h>
 
@@ -19,8 +22,8 @@ cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_est
     CD_TRY(cd_model_set_stand_in(&e->models, d->name, &d->model, &d->stands, &d->scaled, err));
     if (d->model || d->about || !e->o->nearest) return CDMPP_OK;
     const cd_model *m;
-    CD_TRY(cd_model_set_tasks(&e->models, d->name, true, &m,
-                              err)); /* nobody describes it: only the only one there is */
+    /* nobody describes it: only the only one there is */
+    CD_TRY(cd_model_set_tasks(&e->models, d->name, true, &m, err));
     if (!m || cd_model_n_device(m) > 1) return CDMPP_OK;
     d->model = m;
     d->scaled = false;
@@ -44,7 +47,8 @@ static double least_of(const cd_network_estimate_case *c, uint32_t node, const c
     return t && t->dag ? cd_device_least_s(d, &t->dag->least) : 0;
 }
 
-/* Times of the other kind become times of the device. An operator of which nobody knows the work goes by the bandwidths. */
+/* Times of the other kind become times of the device. An operator of which nobody knows the work
+ * goes by the bandwidths. */
 static void scale(const cd_network_estimate *e, cd_network_estimate_case *c, uint32_t place) {
     const cd_network_estimate_device *d = c->place[place];
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
@@ -86,7 +90,8 @@ static bool own_vector(const cd_network_estimate *e, const cd_network_estimate_d
     return d->guessed || d->about;
 }
 
-/* What that adds to all of its times alike, and to each of them. *both: somebody describes it and what stands for it. */
+/* What that adds to all of its times alike, and to each of them. *both: somebody describes it and
+ * what stands for it. */
 static cd_device_doubt doubt_of(const cd_network_estimate *e, const cd_network_estimate_device *d,
                                 bool *both) {
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
@@ -94,7 +99,7 @@ static cd_device_doubt doubt_of(const cd_network_estimate *e, const cd_network_e
     *both = at >= 0 && own_vector(e, d, want) &&
             cd_model_set_vector(&e->models, d->model, (size_t)at, has);
     return cd_model_set_doubt(d->model, at < 0 ? 0 : (size_t)at, *both ? want : NULL,
-                              *both ? has : NULL, d->scaled);
+                              *both ? has : NULL, d->numbers != NULL, d->scaled);
 }
 
 static void mark(cd_node_cost_entry *n, double own) {
@@ -105,32 +110,35 @@ static void mark(cd_node_cost_entry *n, double own) {
     if (own > 0) cd_replay_widen(n->seconds, own, 0.9, &n->low_s, &n->high_s);
 }
 
-static void say_stands(const cd_network_estimate *e, cd_network_estimate_device *d, double spread,
-                       bool both) {
-    const char *name = d->guessed ? "this machine" : d->name;
-    char times[CD_MODEL_SET_TIMES_OFF];
+void cd_network_estimate_say_stand_in(const cd_network_estimate *e, cd_network_estimate_device *d,
+                                      double spread) {
+    bool both;
     if (d->scaled) say_scaled(e, d);
     if (d->said_stands) return;
     d->said_stands = true;
-    cd_log_put(e->o->log, CD_LOG_WARNING,
-               "no model knows %s%s: %s of the model stands for it. Times there may be %s%s times "
-               "shorter or longer, and the interval counts with that",
-               name, both ? "" : ", and a description is missing", d->stands,
-               both ? "" : "at least ", cd_model_set_times_off(spread, times));
+    (void)doubt_of(e, d, &both);
+    if (e->o->says_device) return;
+    const cd_model_set_doubtful said = {.name = d->name,
+                                        .stands = d->stands,
+                                        .here = d->guessed,
+                                        .gpu = d->gpu,
+                                        .described = both,
+                                        .spread = spread};
+    cd_model_set_say_stand_in(&e->models, &said, e->o->log);
 }
 
 /* All of its programs are unlike those of the training: none of them ran there. */
-void cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c,
+bool cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c,
                                        uint32_t place, double *spread) {
     cd_network_estimate_device *d = c->place[place];
     cd_node_cost *cost = c->cost[place];
     bool both;
     *spread = 0;
-    if (!d->stands || !cost->n_model) return;
+    if (!d->stands || !cost->n_model) return false;
     const cd_device_doubt doubt = doubt_of(e, d, &both);
     if (d->scaled) scale(e, c, place);
     *spread = doubt.shift;
     for (uint32_t k = 0; k < cost->n; k++)
         if (cost->node[k].source == CD_COST_MODEL) mark(&cost->node[k], doubt.own);
-    say_stands(e, d, *spread, both);
+    return true;
 }

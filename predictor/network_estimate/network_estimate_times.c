@@ -1,13 +1,15 @@
 /* Times that files of graphs have: on which device they were measured, and what is said about that.
  *
- *   the file's or the node's "device", else the folder's name where that is a described device ─> of that device alone
+ *   the file's or the node's "device", else the folder's name where that is a described device ─>
+ *   of that device alone
  *   nothing ─> taken for the asked device's, with a warning */
 #include <math.h>
 #include <string.h>
 
 #include "predictor/network_estimate/network_estimate_internal.h"
 
-/* Measured networks lie in a folder of their device's name, as logs do. Only a name that is described counts. */
+/* Measured networks lie in a folder of their device's name, as logs do. Only a name that is
+ * described counts. */
 static const char *of_folder(const cd_network_estimate *e, const char *path) {
     const char *end = strrchr(path, '/'), *name = end;
     char text[80];

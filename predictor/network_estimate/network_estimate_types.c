@@ -1,4 +1,5 @@
-/* What is told of programs in number types that the model has not seen: how much of the time they are, and how far off it may be. */
+/* What is told of programs in number types that the model has not seen: how much of the time they
+ * are, and how far off it may be. */
 #include <stdio.h>
 #include <string.h>
 

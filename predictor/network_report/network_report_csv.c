@@ -18,16 +18,24 @@ static void put_int(cd_buf *b, int64_t v) {
     if (v >= 0) cd_buf_put_int(b, v);
 }
 
-/* A case that failed has empty cells up to its error, so that every line has the same number of cells. */
+/* Of a GPU it is empty. */
+static void put_cores(const cd_network_report *p, const cd_network_estimate_case *c, cd_buf *b) {
+    const double cores = cd_network_estimate_cores(p->e, c->device);
+    put_int(b, cores > 0 ? (int64_t)cores : -1);
+}
+
+/* A case that failed has empty cells up to its error, so that every line has the same number of
+ * cells. */
 static void put_case(const cd_network_report *p, const cd_network_estimate_case *c, cd_buf *b) {
     put_text(b, c->source->name);
     cd_buf_puts(b, ",");
-    put_text(b, c->device->name);
+    put_text(b, c->device->label);
     put_int(b, c->source->batch > 0 ? c->source->batch : -1);
     if (c->st) {
         cd_buf_puts(b, ",,,,,,,,,,,,,,,");
         put_text(b, c->err.msg);
         cd_buf_puts(b, ",,");
+        put_cores(p, c, b);
         return;
     }
     const cd_replay *r = &c->replay;
@@ -51,6 +59,7 @@ static void put_case(const cd_network_report *p, const cd_network_estimate_case 
     put_real(b, c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
     cd_buf_puts(b, ",");
     put_text(b, why);
+    put_cores(p, c, b);
 }
 
 /* seconds, low_s and high_s are of one run, start_s and end_s of all `repeat` runs. */
@@ -84,7 +93,7 @@ void cd_network_report_csv(const cd_network_report *p, cd_buf *b) {
                           : "network,device,batch,latency_s,low_s,high_s,chain_s,sum_s,items_per_s,"
                             "peak_bytes,memory_bytes,missing_share,"
                             "measured_s,run_s,before_s,price_per_million,currency,error,unlike_"
-                            "share,unlike_reasons\r\n");
+                            "share,unlike_reasons,cores\r\n");
     for (size_t k = 0; k < p->e->n_item; k++) {
         const cd_network_estimate_case *c = &p->e->item[k];
         if (!p->ops) {

@@ -1,7 +1,8 @@
 /* The page: data, style and scripts in one file that needs nothing from outside.
  *
- * Properties of operators are lists, one for each property, and times are whole nanoseconds: both keep the page small. Only the
- * first cases have a timeline, MAX_SLICES operators in all: a browser cannot show hundreds of megabytes. */
+ * Properties of operators are lists, one for each property, and times are whole nanoseconds: both
+ * keep the page small. Only the first cases have a timeline, MAX_SLICES operators in all: a browser
+ * cannot show hundreds of megabytes. */
 #include <string.h>
 
 #include "predictor/network_report/network_report_internal.h"
@@ -117,7 +118,8 @@ static void put_list(const cd_network_estimate_case *c, const char *key, item_pu
     cd_buf_puts(b, "]");
 }
 
-/* The order of the lists matters: `type`, `schedule` and `unlike` number their texts as they write them. */
+/* The order of the lists matters: `type`, `schedule` and `unlike` number their texts as they write
+ * them. */
 static void put_lists(const cd_network_estimate_case *c, texts *type, texts *schedule,
                       texts *unlike, bool *critical, cd_buf *b) {
     const struct {
@@ -203,7 +205,7 @@ static void put_case(const cd_network_report *p, const cd_network_estimate_case 
     cd_buf_puts(b, "{\"network\":");
     cd_timeline_page_text(b, c->source->name);
     cd_buf_puts(b, ",\"device\":");
-    cd_timeline_page_text(b, c->device->name);
+    cd_timeline_page_text(b, c->device->label);
     cd_buf_putf(b, ",\"batch\":%lld", (long long)c->source->batch);
     if (c->st) {
         cd_buf_puts(b, ",\"error\":");
@@ -248,6 +250,9 @@ static void put_data(const cd_network_report *p, cd_buf *b) {
             cd_buf_putf(&foot, "%s%s",
                         any++ ? ", " : "; models: ", slash ? slash + 1 : p->e->models.v[k].path);
     }
+    cd_buf_puts(&foot, ". ");
+    cd_network_report_whose(p->e, &foot);
+    cd_buf_put(&foot, "", 1);
     cd_buf_puts(b, ",\"foot\":");
     cd_timeline_page_text(b, foot.p);
     b->oom |= foot.oom;

@@ -1,5 +1,6 @@
-/* Estimates as JSON (docs/reference/replay.md). Numbers that are unknown are null, so that every case has the same keys; keys of a
- * comparison stand there only where the comparison was asked for. */
+/* Estimates as JSON (docs/reference/replay.md). Numbers that are unknown are null, so that every
+ * case has the same keys; keys of a comparison stand there only where the comparison was asked
+ * for. */
 #include <math.h>
 #include <stdio.h>
 
@@ -95,7 +96,8 @@ static void put_counts(const cd_network_estimate_case *c, cd_json_writer *w) {
     cd_json_write_member_int(w, "tasks_without_schedule", (int64_t)c->n_bare);
 }
 
-/* What the estimate is compared with: measured times of the graph, the run here, the latency before a what-if, prices. */
+/* What the estimate is compared with: measured times of the graph, the run here, the latency before
+ * a what-if, prices. */
 static void put_compared(const cd_network_report *p, const cd_network_estimate_case *c,
                          cd_json_writer *w) {
     if (!isnan(c->measured_s)) {
@@ -211,7 +213,9 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
 /* The members of a case's object: its result or its error. */
 static void put_case(const cd_network_report *p, const cd_network_estimate_case *c,
                      cd_json_writer *w) {
-    cd_json_write_member_str(w, "device", c->device->name);
+    const double cores = cd_network_estimate_cores(p->e, c->device);
+    cd_json_write_member_str(w, "device", c->device->label);
+    if (cores > 0) cd_json_write_member_int(w, "cores", (int64_t)cores);
     if (!c->st) {
         put_result(p, c, w);
         return;
@@ -269,7 +273,7 @@ static void put_curves(const cd_network_report *p, cd_json_writer *w) {
         const cd_network_estimate_curve *c = &p->e->curve[k];
         cd_json_write_open(w, '{');
         cd_json_write_member_str(w, "network", c->first->source->given);
-        cd_json_write_member_str(w, "device", c->first->device->name);
+        cd_json_write_member_str(w, "device", c->first->device->label);
         cd_json_write_member_str(w, "over", p->e->over);
         cd_json_write_member_str(w, "law", c->st ? NULL : cd_perf_curve_form_name(c->law.form));
         cd_json_write_member_str(w, "error", c->st ? c->err.msg : NULL);
@@ -293,6 +297,15 @@ static void put_best(const cd_network_report *p, const char *key,
     cd_json_write_close(w, ']');
 }
 
+static void put_whose(const cd_network_report *p, cd_json_writer *w) {
+    cd_buf text = {0};
+    cd_network_report_whose(p->e, &text);
+    cd_buf_put(&text, "", 1);
+    cd_json_write_member_str(w, "latency_of", text.n > 1 ? text.p : NULL);
+    w->out->oom |= text.oom;
+    cd_buf_free(&text);
+}
+
 static void put_table(const cd_network_report *p, cd_buf *b) {
     cd_json_writer w = {.out = b};
     cd_json_write_open(&w, '{');
@@ -305,13 +318,15 @@ static void put_table(const cd_network_report *p, cd_buf *b) {
         cd_json_write_close(&w, '}');
     }
     cd_json_write_close(&w, ']');
+    put_whose(p, &w);
     if (p->e->over) put_curves(p, &w);
     if (p->prices) put_best(p, "cheapest", cd_network_report_cheapest, &w);
     if (p->energy) put_best(p, "least_energy", cd_network_report_thriftiest, &w);
     cd_json_write_close(&w, '}');
 }
 
-/* Graph files on one device keep the older form without an envelope: an object of networks, a line each. */
+/* Graph files on one device keep the older form without an envelope: an object of networks, a line
+ * each. */
 void cd_network_report_json(const cd_network_report *p, cd_buf *b) {
     if (!p->e->graphs) {
         cd_buf all = {0};

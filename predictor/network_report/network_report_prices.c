@@ -1,4 +1,5 @@
-/* Prices of devices by the hour, from them the price of a million inferences; energy by data sheets; the cheapest case of each network, and the one of least energy. */
+/* Prices of devices by the hour, from them the price of a million inferences; energy by data
+ * sheets; the cheapest case of each network, and the one of least energy. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static size_t fields(char *line, char **out) {
 static bool is_device(const cd_network_estimate *e, const cd_network_estimate_device *d,
                       const char *name) {
     const cd_device *a = cd_model_set_device(&e->models, name);
-    return !strcmp(d->name, name) || (a && a == d->about);
+    return !strcmp(d->name, name) || !strcmp(d->label, name) || (a && a == d->about);
 }
 
 /* One line. A device may be listed under any of its names, but has one price. */
@@ -146,7 +147,8 @@ cdmpp_status cd_network_powers_read(const char *const *text, size_t n, const cd_
     return CDMPP_OK;
 }
 
-/* At most: what was said of it, else the data sheet's power all the time. Of a processor of which some cores are used, their part of it. */
+/* At most: what was said of it, else the data sheet's power all the time. Of a processor of which
+ * some cores are used, their part of it. */
 double cd_network_report_power(const cd_network_report *p, const cd_network_estimate_case *c) {
     const cd_device *d = c->device->about;
     const double said = p->power_w ? p->power_w[c->device - p->e->device] : (double)NAN;
@@ -184,4 +186,57 @@ const cd_network_estimate_case *cd_network_report_cheapest(const cd_network_repo
 const cd_network_estimate_case *cd_network_report_thriftiest(const cd_network_report *p,
                                                              const char *network) {
     return least(p, network, cd_network_report_energy);
+}
+
+/* ---- lines below the table ---- */
+static bool is_first(const cd_network_report *p, size_t k) {
+    for (size_t j = 0; j < k; j++)
+        if (!strcmp(p->e->item[j].source->name, p->e->item[k].source->name)) return false;
+    return true;
+}
+
+/* One line a network, by the first case that has its name. */
+void cd_network_report_put_cheapest(const cd_network_report *p, cd_buf *b) {
+    char cell[CD_NETWORK_REPORT_CELL];
+    for (size_t k = 0; k < p->e->n_item; k++) {
+        if (!is_first(p, k)) continue;
+        const char *name = p->e->item[k].source->name;
+        const cd_network_estimate_case *c = cd_network_report_cheapest(p, name);
+        cd_network_report_put_name(b, name, 0, SIZE_MAX);
+        cd_buf_puts(b, ": ");
+        if (!c) {
+            cd_buf_puts(b, isnan(p->deadline_s)
+                               ? "no device has a price and fits\n"
+                               : "no device with a price is fast enough and fits\n");
+            continue;
+        }
+        cd_network_report_put_time(cell, c->replay.makespan_s);
+        cd_buf_putf(b, "cheapest%s is %s", isnan(p->deadline_s) ? "" : " under the deadline",
+                    c->device->label);
+        if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
+        cd_buf_putf(b, ", %s, %.3f %s a million\n", cell, cd_network_report_price(p, c),
+                    cd_network_report_hour(p, c).currency);
+    }
+}
+
+void cd_network_report_put_thriftiest(const cd_network_report *p, cd_buf *b) {
+    char cell[CD_NETWORK_REPORT_CELL];
+    for (size_t k = 0; k < p->e->n_item; k++) {
+        if (!is_first(p, k)) continue;
+        const char *name = p->e->item[k].source->name;
+        const cd_network_estimate_case *c = cd_network_report_thriftiest(p, name);
+        cd_network_report_put_name(b, name, 0, SIZE_MAX);
+        if (!c) {
+            cd_buf_puts(b, isnan(p->deadline_s)
+                               ? ": of no device the power is known\n"
+                               : ": no device whose power is known is fast enough and fits\n");
+            continue;
+        }
+        cd_network_report_put_time(cell, c->replay.makespan_s);
+        cd_buf_putf(b, ": least energy%s is that of %s",
+                    isnan(p->deadline_s) ? "" : " under the deadline", c->device->label);
+        if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
+        cd_buf_putf(b, ", %s, at most %.3g J (%g W)\n", cell, cd_network_report_energy(p, c),
+                    cd_network_report_power(p, c));
+    }
 }

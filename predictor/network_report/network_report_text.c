@@ -1,7 +1,7 @@
 /* Estimates as a table for people: a row a case, then summaries, then the operators of each case.
  *
- * A column is as wide as its widest cell, so each cell is made twice. Names come from files: what would steer a terminal is
- * replaced, and letters are counted as UTF-8. */
+ * A column is as wide as its widest cell, so each cell is made twice. Names come from files: what
+ * would steer a terminal is replaced, and letters are counted as UTF-8. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,30 +9,28 @@
 
 #include "predictor/network_report/network_report_internal.h"
 
-enum { CELL = 24 };
-
 /* "7.421 ms" */
-static void put_time(char out[CELL], double s) {
-    if (isnan(s)) snprintf(out, CELL, "-");
-    else if (s >= 1) snprintf(out, CELL, "%.4g s", s);
-    else if (s >= 1e-3) snprintf(out, CELL, "%.4g ms", s * 1e3);
-    else snprintf(out, CELL, "%.4g us", s * 1e6);
+void cd_network_report_put_time(char out[CD_NETWORK_REPORT_CELL], double s) {
+    if (isnan(s)) snprintf(out, CD_NETWORK_REPORT_CELL, "-");
+    else if (s >= 1) snprintf(out, CD_NETWORK_REPORT_CELL, "%.4g s", s);
+    else if (s >= 1e-3) snprintf(out, CD_NETWORK_REPORT_CELL, "%.4g ms", s * 1e3);
+    else snprintf(out, CD_NETWORK_REPORT_CELL, "%.4g us", s * 1e6);
 }
 
-static void put_bytes(char out[CELL], int64_t n) {
-    if (n < 0) snprintf(out, CELL, "-");
-    else if (n >= (int64_t)1 << 30) snprintf(out, CELL, "%.3g GiB", (double)n / 1073741824.0);
-    else if (n >= 1 << 20) snprintf(out, CELL, "%.3g MiB", (double)n / 1048576.0);
-    else snprintf(out, CELL, "%.3g KiB", (double)n / 1024.0);
+static void put_bytes(char out[CD_NETWORK_REPORT_CELL], int64_t n) {
+    if (n < 0) snprintf(out, CD_NETWORK_REPORT_CELL, "-");
+    else if (n >= (int64_t)1 << 30)
+        snprintf(out, CD_NETWORK_REPORT_CELL, "%.3g GiB", (double)n / 1073741824.0);
+    else if (n >= 1 << 20) snprintf(out, CD_NETWORK_REPORT_CELL, "%.3g MiB", (double)n / 1048576.0);
+    else snprintf(out, CD_NETWORK_REPORT_CELL, "%.3g KiB", (double)n / 1024.0);
 }
 
-static void put_real(char out[CELL], double v, const char *form) {
-    if (isnan(v)) snprintf(out, CELL, "-");
-    else snprintf(out, CELL, form, v);
+static void put_real(char out[CD_NETWORK_REPORT_CELL], double v, const char *form) {
+    if (isnan(v)) snprintf(out, CD_NETWORK_REPORT_CELL, "-");
+    else snprintf(out, CD_NETWORK_REPORT_CELL, form, v);
 }
 
-/* A name in at least `least` and at most `most` letters; those that steer a terminal become "?". */
-static void put_name(cd_buf *b, const char *s, size_t least, size_t most) {
+void cd_network_report_put_name(cd_buf *b, const char *s, size_t least, size_t most) {
     size_t n = 0;
     for (; *s; s++) {
         const unsigned char c = (unsigned char)*s;
@@ -50,8 +48,9 @@ static size_t letters(const char *s) {
 }
 
 /* ---- columns ---- */
-enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE, ENERGIES };
+enum { ALWAYS, CORES_DIFFER, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE, ENERGIES };
 typedef enum column_name {
+    CORES,
     BATCH,
     BEFORE,
     LATENCY,
@@ -77,6 +76,7 @@ static const struct {
     const char *title;
     int when;
 } column[] = {
+    [CORES] = {"cores", CORES_DIFFER},
     [BATCH] = {"batch", ALWAYS},
     [BEFORE] = {"before", WHAT_IF},
     [LATENCY] = {"latency", ALWAYS},
@@ -100,28 +100,28 @@ static const struct {
 };
 enum { N_COLUMN = sizeof column / sizeof *column };
 
-static void put_memory(const cd_network_estimate_case *c, char out[CELL]) {
-    char text[CELL];
+static void put_memory(const cd_network_estimate_case *c, char out[CD_NETWORK_REPORT_CELL]) {
+    char text[CD_NETWORK_REPORT_CELL];
     put_bytes(text, c->use[c->fullest].peak);
-    snprintf(out, CELL, "%.18s%s", text,
+    snprintf(out, CD_NETWORK_REPORT_CELL, "%.18s%s", text,
              cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO ? " (!)" : "");
 }
 
 static void put_price(const cd_network_report *p, const cd_network_estimate_case *c,
-                      char out[CELL]) {
+                      char out[CD_NETWORK_REPORT_CELL]) {
     const cd_network_estimate_case *best = cd_network_report_cheapest(p, c->source->name);
-    if (isnan(cd_network_report_price(p, c))) snprintf(out, CELL, "-");
+    if (isnan(cd_network_report_price(p, c))) snprintf(out, CD_NETWORK_REPORT_CELL, "-");
     else
-        snprintf(out, CELL, "%.3f %.8s%s", cd_network_report_price(p, c),
+        snprintf(out, CD_NETWORK_REPORT_CELL, "%.3f %.8s%s", cd_network_report_price(p, c),
                  cd_network_report_hour(p, c).currency, c == best ? " *" : "");
 }
 
 static void put_energy(const cd_network_report *p, const cd_network_estimate_case *c,
-                       char out[CELL]) {
+                       char out[CD_NETWORK_REPORT_CELL]) {
     const double joule = cd_network_report_energy(p, c);
-    if (isnan(joule)) snprintf(out, CELL, "-");
+    if (isnan(joule)) snprintf(out, CD_NETWORK_REPORT_CELL, "-");
     else
-        snprintf(out, CELL, "%.3g J%s", joule,
+        snprintf(out, CD_NETWORK_REPORT_CELL, "%.3g J%s", joule,
                  c == cd_network_report_thriftiest(p, c->source->name) ? " *" : "");
 }
 
@@ -130,30 +130,34 @@ static double percent_of(const cd_network_estimate_case *c, double seconds) {
 }
 
 static void put_cell(const cd_network_report *p, const cd_network_estimate_case *c,
-                     column_name which, char out[CELL]) {
+                     column_name which, char out[CD_NETWORK_REPORT_CELL]) {
     const double measured_s = c->measured_s;
+    const double cores = cd_network_estimate_cores(p->e, c->device);
     switch (which) {
+    case CORES: put_real(out, cores > 0 ? cores : (double)NAN, "%.0f"); break;
     case BATCH:
         put_real(out, c->source->batch > 0 ? (double)c->source->batch : (double)NAN, "%.0f");
         break;
-    case BEFORE: put_time(out, c->before_s); break;
-    case LATENCY: put_time(out, c->replay.makespan_s); break;
+    case BEFORE: cd_network_report_put_time(out, c->before_s); break;
+    case LATENCY: cd_network_report_put_time(out, c->replay.makespan_s); break;
     case SPEED_UP: put_real(out, c->before_s / c->replay.makespan_s, "%.3fx"); break;
-    case TRAINING: put_time(out, c->cluster.replay_s); break;
-    case FROM: put_time(out, c->interval.low_s); break;
-    case TO: put_time(out, c->interval.high_s); break;
-    case MEASURED_S: put_time(out, measured_s); break;
+    case TRAINING: cd_network_report_put_time(out, c->cluster.replay_s); break;
+    case FROM: cd_network_report_put_time(out, c->interval.low_s); break;
+    case TO: cd_network_report_put_time(out, c->interval.high_s); break;
+    case MEASURED_S: cd_network_report_put_time(out, measured_s); break;
     case MEASURED_ERROR:
         put_real(out, 100 * cd_network_estimate_error(c, measured_s), "%+.1f %%");
         break;
-    case RUN_S: put_time(out, c->run_s); break;
+    case RUN_S: cd_network_report_put_time(out, c->run_s); break;
     case RUN_ERROR: put_real(out, 100 * cd_network_estimate_error(c, c->run_s), "%+.1f %%"); break;
-    case CHAIN: put_time(out, c->replay.chain_s); break;
-    case SUM: put_time(out, c->replay.sum_s); break;
+    case CHAIN: cd_network_report_put_time(out, c->replay.chain_s); break;
+    case SUM: cd_network_report_put_time(out, c->replay.sum_s); break;
     case ITEMS: put_real(out, cd_network_estimate_throughput(c), "%.4g"); break;
     case MEMORY: put_memory(c, out); break;
     case GIVEN_SHARE: put_real(out, percent_of(c, c->given_s), "%.1f %%"); break;
-    case UNLIKE_SHARE: put_real(out, percent_of(c, c->unlike_s), "%.0f %%"); break;
+    case UNLIKE_SHARE:
+        put_real(out, percent_of(c, cd_network_estimate_unlike_s(c)), "%.0f %%");
+        break;
     case MISSING: put_real(out, 100 * c->missing_share, "%.1f %%"); break;
     case PRICE: put_price(p, c, out); break;
     case ENERGY: put_energy(p, c, out); break;
@@ -162,24 +166,37 @@ static void put_cell(const cd_network_report *p, const cd_network_estimate_case 
 
 static bool any_unlike(const cd_network_report *p) {
     for (size_t k = 0; k < p->e->n_item; k++)
-        if (!p->e->item[k].st && p->e->item[k].unlike_s > 0) return true;
+        if (!p->e->item[k].st && cd_network_estimate_unlike_s(&p->e->item[k]) > 0) return true;
+    return false;
+}
+
+/* Times of 16 cores and of one beside each other. */
+static bool cores_differ(const cd_network_report *p) {
+    double one = 0;
+    for (size_t k = 0; k < p->e->n_device; k++) {
+        const double cores = cd_network_estimate_cores(p->e, &p->e->device[k]);
+        if (cores > 0 && one > 0 && fabs(cores - one) > 0.5) return true;
+        if (cores > 0) one = cores;
+    }
     return false;
 }
 
 static bool is_shown(const cd_network_report *p, int when) {
     const cd_network_estimate_options *o = p->e->o;
-    return when == ALWAYS || (when == WHAT_IF && o->what_if.n) ||
-           (when == MEASURED && p->measured) || (when == PRICES && p->prices) ||
-           (when == ENERGIES && p->energy) || (when == RUN && o->run) ||
-           (when == PARALLEL && o->parallel) || (when == GIVEN && o->graph.n) ||
-           (when == UNLIKE && any_unlike(p));
+    return when == ALWAYS || (when == CORES_DIFFER && cores_differ(p)) ||
+           (when == WHAT_IF && o->what_if.n) || (when == MEASURED && p->measured) ||
+           (when == PRICES && p->prices) || (when == ENERGIES && p->energy) ||
+           (when == RUN && o->run) || (when == PARALLEL && o->parallel) ||
+           (when == GIVEN && o->graph.n) || (when == UNLIKE && any_unlike(p));
 }
 
 /* ---- the table ---- */
 static size_t widest(const cd_network_report *p, bool device) {
     size_t w = 7;
     for (size_t k = 0; k < p->e->n_item; k++) {
-        const size_t n = letters(device ? p->e->item[k].device->name : p->e->item[k].source->name);
+        char label[CD_NETWORK_REPORT_DEVICE];
+        const size_t n = letters(device ? cd_network_report_device(p->e->item[k].device, label)
+                                        : p->e->item[k].source->name);
         if (n > w) w = n;
     }
     return w > 48 ? 48 : w;
@@ -187,7 +204,7 @@ static size_t widest(const cd_network_report *p, bool device) {
 
 static void put_row(const cd_network_report *p, const cd_network_estimate_case *c,
                     const size_t *width, cd_buf *b) {
-    char cell[CELL];
+    char cell[CD_NETWORK_REPORT_CELL];
     for (int k = 0; k < N_COLUMN; k++) {
         if (!is_shown(p, column[k].when)) continue;
         put_cell(p, c, (column_name)k, cell);
@@ -196,7 +213,7 @@ static void put_row(const cd_network_report *p, const cd_network_estimate_case *
 }
 
 static void widths(const cd_network_report *p, size_t *width) {
-    char cell[CELL];
+    char cell[CD_NETWORK_REPORT_CELL];
     for (int k = 0; k < N_COLUMN; k++) {
         width[k] = strlen(column[k].title);
         for (size_t i = 0; i < p->e->n_item && is_shown(p, column[k].when); i++) {
@@ -218,20 +235,23 @@ static void put_table(const cd_network_report *p, cd_buf *b) {
     cd_buf_puts(b, "\n");
     for (size_t k = 0; k < p->e->n_item; k++) {
         const cd_network_estimate_case *c = &p->e->item[k];
-        put_name(b, c->source->name, (size_t)name, (size_t)name);
+        char label[CD_NETWORK_REPORT_DEVICE];
+        cd_network_report_put_name(b, c->source->name, (size_t)name, (size_t)name);
         cd_buf_puts(b, "  ");
-        put_name(b, c->device->name, (size_t)device, (size_t)device);
+        cd_network_report_put_name(b, cd_network_report_device(c->device, label), (size_t)device,
+                                   (size_t)device);
         if (c->st) {
             cd_buf_puts(b, "  no total: ");
-            put_name(b, c->err.msg, 0, SIZE_MAX);
+            cd_network_report_put_name(b, c->err.msg, 0, SIZE_MAX);
         } else put_row(p, c, width, b);
         cd_buf_puts(b, "\n");
     }
 }
 
 /* ---- below it ---- */
-/* Mean and largest error against the measured times, or against the run here. `given`: only cases that took at most this share of
- * their time from the file; below 1 nothing is printed where that leaves out no case or all. */
+/* Mean and largest error against the measured times, or against the run here. `given`: only cases
+ * that took at most this share of their time from the file; below 1 nothing is printed where that
+ * leaves out no case or all. */
 static void put_summary(const cd_network_report *p, cd_buf *b, const char *what, bool ran,
                         double given) {
     double sum = 0, most = 0;
@@ -252,58 +272,6 @@ static void put_summary(const cd_network_report *p, cd_buf *b, const char *what,
         cd_buf_putf(b, "%s: mean error %.1f %%, most %.1f %% (n=%zu)\n", what,
                     100 * sum / (double)n, 100 * most, n);
     else cd_buf_putf(b, "%s: nothing to compare with\n", what);
-}
-
-static bool is_first(const cd_network_report *p, size_t k) {
-    for (size_t j = 0; j < k; j++)
-        if (!strcmp(p->e->item[j].source->name, p->e->item[k].source->name)) return false;
-    return true;
-}
-
-/* One line a network, by the first case that has its name. */
-static void put_cheapest(const cd_network_report *p, cd_buf *b) {
-    char cell[CELL];
-    for (size_t k = 0; k < p->e->n_item; k++) {
-        if (!is_first(p, k)) continue;
-        const char *name = p->e->item[k].source->name;
-        const cd_network_estimate_case *c = cd_network_report_cheapest(p, name);
-        put_name(b, name, 0, SIZE_MAX);
-        cd_buf_puts(b, ": ");
-        if (!c) {
-            cd_buf_puts(b, isnan(p->deadline_s)
-                               ? "no device has a price and fits\n"
-                               : "no device with a price is fast enough and fits\n");
-            continue;
-        }
-        put_time(cell, c->replay.makespan_s);
-        cd_buf_putf(b, "cheapest%s is %s", isnan(p->deadline_s) ? "" : " under the deadline",
-                    c->device->name);
-        if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
-        cd_buf_putf(b, ", %s, %.3f %s a million\n", cell, cd_network_report_price(p, c),
-                    cd_network_report_hour(p, c).currency);
-    }
-}
-
-static void put_thriftiest(const cd_network_report *p, cd_buf *b) {
-    char cell[CELL];
-    for (size_t k = 0; k < p->e->n_item; k++) {
-        if (!is_first(p, k)) continue;
-        const char *name = p->e->item[k].source->name;
-        const cd_network_estimate_case *c = cd_network_report_thriftiest(p, name);
-        put_name(b, name, 0, SIZE_MAX);
-        if (!c) {
-            cd_buf_puts(b, isnan(p->deadline_s)
-                               ? ": of no device the power is known\n"
-                               : ": no device whose power is known is fast enough and fits\n");
-            continue;
-        }
-        put_time(cell, c->replay.makespan_s);
-        cd_buf_putf(b, ": least energy%s is that of %s",
-                    isnan(p->deadline_s) ? "" : " under the deadline", c->device->name);
-        if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
-        cd_buf_putf(b, ", %s, at most %.3g J (%g W)\n", cell, cd_network_report_energy(p, c),
-                    cd_network_report_power(p, c));
-    }
 }
 
 /* ---- ranges ---- */
@@ -332,12 +300,12 @@ static void put_one_schedule(const cd_network_estimate_curve *c, cd_buf *b) {
 /* Sizes that were estimated have a *. */
 static void put_curve(const cd_network_report *p, const cd_network_estimate_curve *c, cd_buf *b) {
     const cd_network_estimate *e = p->e;
-    char s[CELL], from[CELL], to[CELL];
-    put_name(b, c->first->source->given, 0, 48);
-    cd_buf_putf(b, ", %s, %s %lld..%lld: ", c->first->device->name, e->over, (long long)e->size[0],
+    char s[CD_NETWORK_REPORT_CELL], from[CD_NETWORK_REPORT_CELL], to[CD_NETWORK_REPORT_CELL];
+    cd_network_report_put_name(b, c->first->source->given, 0, 48);
+    cd_buf_putf(b, ", %s, %s %lld..%lld: ", c->first->device->label, e->over, (long long)e->size[0],
                 (long long)e->size[e->n_size - 1]);
     if (c->st) {
-        put_name(b, c->err.msg, 0, SIZE_MAX);
+        cd_network_report_put_name(b, c->err.msg, 0, SIZE_MAX);
         cd_buf_puts(b, "\n");
         return;
     }
@@ -352,9 +320,9 @@ static void put_curve(const cd_network_report *p, const cd_network_estimate_curv
         double v, low, high;
         bool estimated;
         cd_network_estimate_curve_at(c, size, &v, &low, &high, &estimated);
-        put_time(s, v);
-        put_time(from, low);
-        put_time(to, high);
+        cd_network_report_put_time(s, v);
+        cd_network_report_put_time(from, low);
+        cd_network_report_put_time(to, high);
         cd_buf_putf(b, "  %10lld  %10s  %10s  %10s %s\n", (long long)size, s, from, to,
                     estimated ? "*" : "");
     }
@@ -374,28 +342,29 @@ static int longest(const void *a, const void *b) {
 
 /* Times are of all runs of the operator, so that they add up to the sum of the table. */
 static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical, cd_buf *b) {
-    char seconds[CELL], low[CELL], high[CELL], here[CELL] = "";
+    char seconds[CD_NETWORK_REPORT_CELL], low[CD_NETWORK_REPORT_CELL], high[CD_NETWORK_REPORT_CELL],
+        here[CD_NETWORK_REPORT_CELL] = "";
     const uint32_t node = c->net->of[op];
     const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, node);
     const cd_network_node *v = &c->source->graph->node[node];
     const cd_str source = cd_enum_names_at(CD_COST_SOURCES, (int)n->source);
     const double all = n->seconds * (double)v->repeat;
-    put_time(seconds, all);
-    put_time(low, n->low_s * (double)v->repeat);
-    put_time(high, n->high_s * (double)v->repeat);
-    if (c->ran) put_time(here, c->ran->node[node].place_s);
+    cd_network_report_put_time(seconds, all);
+    cd_network_report_put_time(low, n->low_s * (double)v->repeat);
+    cd_network_report_put_time(high, n->high_s * (double)v->repeat);
+    if (c->ran) cd_network_report_put_time(here, c->ran->node[node].place_s);
     cd_buf_putf(b, "%10s %6.2f %%  %10s %10s%*s  %s %-8.*s ", seconds,
                 c->ops_s > 0 ? 100 * all / c->ops_s : 0, low, high, c->ran ? 11 : 0, here,
                 critical ? "*" : " ", (int)source.n, source.p);
-    put_name(b, v->op, 24, 24);
+    cd_network_report_put_name(b, v->op, 24, 24);
     cd_buf_puts(b, " ");
-    put_name(b, v->name, 0, SIZE_MAX);
+    cd_network_report_put_name(b, v->name, 0, SIZE_MAX);
     if (v->repeat > 1) cd_buf_putf(b, " (%lld times)", (long long)v->repeat);
     if (n->flags & CD_MODEL_OUT_OF_RANGE)
         cd_buf_putf(b, " (out of range%s%s)", n->unlike ? ": " : "", n->unlike ? n->unlike : "");
     if (n->schedule) {
         cd_buf_puts(b, " [");
-        put_name(b, n->schedule, 0, SIZE_MAX);
+        cd_network_report_put_name(b, n->schedule, 0, SIZE_MAX);
         cd_buf_puts(b, "]");
     }
     cd_buf_puts(b, "\n");
@@ -411,7 +380,8 @@ static void put_unestimated(const cd_network_estimate_case *c, cd_buf *b) {
                                     c->source->graph->node[k].name,
                                     ": ",
                                     n->why ? n->why : ""};
-        for (size_t i = 0; i < sizeof text / sizeof *text; i++) put_name(b, text[i], 0, SIZE_MAX);
+        for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+            cd_network_report_put_name(b, text[i], 0, SIZE_MAX);
         cd_buf_puts(b, "\n");
     }
 }
@@ -429,7 +399,7 @@ static void put_ops(const cd_network_report *p, const cd_network_estimate_case *
         cd_network_estimate_case_name(p->e, c, &name);
         b->oom |= name.oom;
         cd_buf_puts(b, "\n");
-        if (!name.oom) put_name(b, name.p, 0, SIZE_MAX);
+        if (!name.oom) cd_network_report_put_name(b, name.p, 0, SIZE_MAX);
         cd_buf_free(&name);
         cd_buf_putf(b,
                     "\n      time    share        from         to%*s    source   operator          "
@@ -442,16 +412,17 @@ static void put_ops(const cd_network_report *p, const cd_network_estimate_case *
     cd_mem_free(critical);
 }
 
-/* What was guessed as a network was read changes the answer: without warnings it stands with the answer. */
+/* What was guessed as a network was read changes the answer: without warnings it stands with the
+ * answer. */
 static void put_notes(const cd_network_report *p, cd_buf *b) {
     const cd_log *log = p->e->o->log;
     for (size_t k = 0; k < p->e->n_source && log && log->level < CD_LOG_WARNING; k++) {
         const cd_graph *g = cd_network_estimate_notes(p->e, p->e->source[k]);
         for (uint32_t i = 0; g && i < g->n_note; i++) {
             cd_buf_puts(b, i ? "" : "\n");
-            put_name(b, g->name, 0, SIZE_MAX);
+            cd_network_report_put_name(b, g->name, 0, SIZE_MAX);
             cd_buf_puts(b, ": ");
-            put_name(b, g->note[i], 0, SIZE_MAX);
+            cd_network_report_put_name(b, g->note[i], 0, SIZE_MAX);
             cd_buf_puts(b, "\n");
         }
     }
@@ -459,14 +430,17 @@ static void put_notes(const cd_network_report *p, cd_buf *b) {
 
 /* ---- all ---- */
 void cd_network_report_text(const cd_network_report *p, cd_buf *b) {
+    const size_t before = b->n;
+    cd_network_report_whose(p->e, b);
+    if (b->n > before) cd_buf_puts(b, "\n");
     put_table(p, b);
     for (size_t k = 0; k < p->e->n_curve; k++) put_curve(p, &p->e->curve[k], b);
     if (p->measured) put_summary(p, b, "against the measured", false, 1);
     if (p->measured)
         put_summary(p, b, "those of which at most 15 % of the time is given", false, 0.15);
     if (p->e->o->run) put_summary(p, b, "against the run here", true, 1);
-    if (p->prices) put_cheapest(p, b);
-    if (p->energy) put_thriftiest(p, b);
+    if (p->prices) cd_network_report_put_cheapest(p, b);
+    if (p->energy) cd_network_report_put_thriftiest(p, b);
     for (size_t k = 0; k < p->e->n_item && p->ops; k++)
         if (!p->e->item[k].st) put_ops(p, &p->e->item[k], b);
     put_notes(p, b);

@@ -5,7 +5,8 @@
 #include "base/text/text.h"
 #include "predictor/network_report/network_report_internal.h"
 
-/* "t.json" of the second of several: "t.resnet-50.v100.4.json"; letters that are special in paths become "_". */
+/* "t.json" of the second of several: "t.resnet-50.v100.4.json"; letters that are special in paths
+ * become "_". */
 static void path_of(const char *path, const cd_network_estimate_case *c, unsigned number,
                     cd_buf *b) {
     const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
@@ -14,7 +15,7 @@ static void path_of(const char *path, const cd_network_estimate_case *c, unsigne
     cd_buf_puts(b, ".");
     cd_escape_file_name(b, (cd_str){c->source->name, strnlen(c->source->name, 80)});
     cd_buf_puts(b, ".");
-    cd_escape_file_name(b, cd_str_of(c->device->name));
+    cd_escape_file_name(b, cd_str_of(c->device->label));
     if (c->source->batch) cd_buf_putf(b, ".%lld", (long long)c->source->batch);
     if (number > 1) cd_buf_putf(b, ".%u", number);
     cd_buf_puts(b, dot ? dot : "");

@@ -1,4 +1,5 @@
-/* Ranges of a network's tensors, the network by these ranges and as its file says, and the values of both against float. */
+/* Ranges of a network's tensors, the network by these ranges and as its file says, and the values
+ * of both against float. */
 #include <math.h>
 #include <string.h>
 
@@ -201,7 +202,8 @@ static int64_t place_of_most(const float *v, const double *mean, int64_t n) {
     return at;
 }
 
-/* Rows of all inputs less `mean`: how many agree with float, of each form; returns at how many different places float's maximum is. */
+/* Rows of all inputs less `mean`: how many agree with float, of each form; returns at how many
+ * different places float's maximum is. */
 static uint32_t count_agreeing(const comparison *c, const double *mean, bool *seen,
                                uint32_t *agree) {
     const int64_t n = c->n, width = c->width;

@@ -10,16 +10,19 @@ typedef struct cd_quantize_net {
     cd_network_live *live;
 } cd_quantize_net;
 
-/* Schedules for the tasks of a workload: of sums of products the first of templates; of what works on weights once none. `ctx`: cd_network_values_options. */
+/* Schedules for the tasks of a workload: of sums of products the first of templates; of what works
+ * on weights once none. `ctx`: cd_network_values_options. */
 cdmpp_status cd_quantize_schedules(void *ctx, const cd_workload *w, cd_arena *a,
                                    const char *const **line, size_t *n_line, cdmpp_err *err);
 /* Input t of a draw. */
 cdmpp_status cd_quantize_input(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to,
                                cdmpp_err *err);
 enum { CD_QUANTIZE_MOST_TURNS = 500 };
-/* Times of a form in n turns beside those of float in the same turns: medians, and quartiles of float over the form. Sorts s. */
+/* Times of a form in n turns beside those of float in the same turns: medians, and quartiles of
+ * float over the form. Sorts s. */
 void cd_quantize_settle(cd_quantize_form *f, const double *float_s, double *s, uint32_t n);
-/* Passes in turns until the budget is over: times and ratios of the forms. net (1 + n_form): float first. */
+/* Passes in turns until the budget is over: times and ratios of the forms. net (1 + n_form): float
+ * first. */
 cdmpp_status cd_quantize_time(const cd_quantize_options *o, cd_quantize_net *net,
                               cd_quantize_result *r, cdmpp_err *err);
 #endif

@@ -11,7 +11,8 @@ static const char *name_of(const cd_quantize_result *r, const cd_quantize_layer 
     return !n ? "" : n->name && *n->name ? n->name : n->op;
 }
 
-/* Layers in float for one reason: how many, their part of the operations; the reason is that of the first. */
+/* Layers in float for one reason: how many, their part of the operations; the reason is that of the
+ * first. */
 typedef struct {
     uint32_t n;
     double flop;

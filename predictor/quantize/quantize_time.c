@@ -25,10 +25,6 @@ static double turn(cd_network_live *live, bool cpu) {
     return best;
 }
 
-static double quantile(const double *sorted, uint32_t n, double q) {
-    return sorted[(uint32_t)(q * (n - 1) + 0.5)];
-}
-
 void cd_quantize_settle(cd_quantize_form *f, const double *float_s, double *s, uint32_t n) {
     double ratio[CD_QUANTIZE_MOST_TURNS];
     for (uint32_t i = 0; i < n; i++) ratio[i] = float_s[i] / s[i];
@@ -36,7 +32,7 @@ void cd_quantize_settle(cd_quantize_form *f, const double *float_s, double *s, u
     cd_sort_doubles(ratio, n);
     f->pass_s = cd_sort_median(s, n);
     f->ratio = cd_sort_median(ratio, n);
-    f->low = quantile(ratio, n, 0.25), f->high = quantile(ratio, n, 0.75);
+    f->low = cd_sort_quantile(ratio, n, 0.25), f->high = cd_sort_quantile(ratio, n, 0.75);
 }
 
 cdmpp_status cd_quantize_time(const cd_quantize_options *o, cd_quantize_net *net,

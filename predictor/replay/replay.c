@@ -1,5 +1,6 @@
-/* One replay, and an interval for its latency: operators get random times with their spread, and the network is replayed some
- * hundred times. Errors of operators are partly common (`shared`), so that they do not average out over a large network. */
+/* One replay, and an interval for its latency: operators get random times with their spread, and
+ * the network is replayed some hundred times. Errors of operators are partly common (`shared`), so
+ * that they do not average out over a large network. */
 #include "predictor/replay/replay.h"
 
 #include <math.h>
@@ -7,10 +8,8 @@
 #include "learner/inputs/inputs.h"
 #include "predictor/replay/replay_internal.h"
 
-enum {
-    DRAWS = 400,
-    DRAW_OPS = 4000000
-}; /* at most so many replays of a network, and operators in all of them */
+/* at most so many replays of a network, and operators in all of them */
+enum { DRAWS = 400, DRAW_OPS = 4000000 };
 
 void cd_replay_free(cd_replay *r) {
     cd_arena_free(&r->arena);
@@ -108,7 +107,8 @@ static cdmpp_status sample(const cd_replay_net *n, double shared, uint64_t seed,
     return st;
 }
 
-/* Fewer draws of large networks, so that all draws together stay below DRAW_OPS operators. Quantiles are order statistics of the draws. */
+/* Fewer draws of large networks, so that all draws together stay below DRAW_OPS operators.
+ * Quantiles are order statistics of the draws. */
 cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double shared, uint64_t seed,
                               cd_replay_interval *out, cdmpp_err *err) {
     if (!(level > 0 && level < 1) || !(shared >= 0 && shared <= 1))

@@ -1,6 +1,7 @@
 /* What the files of replay share.
  *
- *   cd_replay_sim    net checked: who comes after whom, both ways; an order; longest chains behind and before
+ *   cd_replay_sim    net checked: who comes after whom, both ways; an order; longest chains behind
+ *                    and before
  *   simulate     (replay_sim.c)  events in time, one heap
  *   memory       (replay_memory.c) from the times */
 #ifndef CD_REPLAY_INTERNAL_H
@@ -15,7 +16,8 @@ typedef struct cd_replay_sim {
     uint32_t *first, *to; /* (n_op + 1), (n_after): to[first[k] .. first[k+1]) come after k */
     uint32_t *order;      /* (n_op) */
     uint32_t *link;       /* (n_device, n_device) CD_REPLAY_NONE: no such link */
-    double *tail;         /* (n_op) longest chain from its start to the end, copies left out */
+    /* (n_op) longest chain from its start to the end, copies left out */
+    double *tail;
 } cd_replay_sim;
 
 static inline double cd_replay_runs(const cd_replay_op *o) { return o->runs > 0 ? o->runs : 1; }
@@ -23,7 +25,8 @@ static inline double cd_replay_runs(const cd_replay_op *o) { return o->runs > 0 
 /* Into the arena. Errors: those of cd_replay_run. */
 cdmpp_status cd_replay_prepare(const cd_replay_net *n, cd_arena *a, cd_replay_sim *out,
                                cdmpp_err *err);
-/* seconds (n_op) of each operator, gaps left out. Fills tail; returns the longest chain with copies. */
+/* seconds (n_op) of each operator, gaps left out. Fills tail; returns the longest chain with
+ * copies. */
 double cd_replay_chains(cd_replay_sim *p, const double *seconds, double *end);
 double cd_replay_copy_s(const cd_replay_sim *p, uint32_t op, uint32_t link);
 

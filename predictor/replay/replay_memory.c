@@ -1,5 +1,5 @@
-/* Results alive: on the device that made one from its start to the last reader's or copy's end, on another from the
- * copy's start to the last reader's end there; what nobody reads stays. */
+/* Results alive: on the device that made one from its start to the last reader's or copy's end, on
+ * another from the copy's start to the last reader's end there; what nobody reads stays. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -25,8 +25,8 @@ static double last_reader(const cd_replay_sim *p, const cd_replay *r, uint32_t k
     return end;
 }
 
-/* Every result becomes two changes, at its start and at its end; sorted by time their running sum is what is alive. At equal times
- * what is freed comes first. */
+/* Every result becomes two changes, at its start and at its end; sorted by time their running sum
+ * is what is alive. At equal times what is freed comes first. */
 cdmpp_status cd_replay_memory(const cd_replay_sim *p, cd_arena *scratch, cd_replay *out,
                               cdmpp_err *err) {
     const cd_replay_net *n = p->n;

@@ -6,10 +6,11 @@
 
 static bool is_time(double s) { return s >= 0 && isfinite(s); }
 
-/* What is added up in a replay stays finite, also where durations are drawn many times as long; bytes of all results,
- * each on every device, can be counted. */
+/* What is added up in a replay stays finite, also where durations are drawn many times as long;
+ * bytes of all results, each on every device, can be counted. */
 static const double LONGEST_S = 1e100;
-/* Sums that the simulation forms must stay finite, and bytes below 2^63: checked here, so that it need not check at every step. */
+/* Sums that the simulation forms must stay finite, and bytes below 2^63: checked here, so that it
+ * need not check at every step. */
 static cdmpp_status check_sums(const cd_replay_net *n, cdmpp_err *err) {
     double s = 0;
     int64_t bytes = 0, all;
@@ -78,14 +79,15 @@ static cdmpp_status check_devices(const cd_replay_net *n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Edges into an operator become edges out of it: a counting sort by the operator that they come from. */
+/* Edges into an operator become edges out of it: a counting sort by the operator that they come
+ * from. */
 static void turn_around(const cd_replay_net *n, cd_replay_sim *p) {
     for (uint32_t e = 0; e < n->n_op; e++)
         for (uint32_t j = 0; j < n->op[e].n_after; j++)
             p->first[n->after[n->op[e].first + j] + 1]++;
     for (uint32_t k = 0; k < n->n_op; k++) p->first[k + 1] += p->first[k];
-    for (uint32_t e = n->n_op;
-         e-- > 0;) /* from the end: first[k+1] walks down to where k's begin */
+    /* from the end: first[k+1] walks down to where k's begin */
+    for (uint32_t e = n->n_op; e-- > 0;)
         for (uint32_t j = 0; j < n->op[e].n_after; j++)
             p->to[--p->first[n->after[n->op[e].first + j] + 1]] = e;
     memmove(p->first, p->first + 1, n->n_op * sizeof *p->first);
@@ -178,9 +180,8 @@ double cd_replay_chains(cd_replay_sim *p, const double *seconds, double *end) {
         }
         const double alone = seconds[k] + n->device[o->device].gap_s, runs = cd_replay_runs(o);
         end[k] = start + alone;
-        if (runs > 1)
-            end[k] = fmax(end[k], runs * n->device[o->device].issue_s +
-                                      alone / runs); /* the last one's turn */
+        /* the last one's turn */
+        if (runs > 1) end[k] = fmax(end[k], runs * n->device[o->device].issue_s + alone / runs);
         longest = fmax(longest, end[k]);
     }
     return longest;

@@ -114,7 +114,8 @@ static void one_less(sim *s, uint32_t op, uint32_t since, double t) {
 
 /* ---- what runs ---- */
 
-/* After something began or ended on the device at t: how fast each goes now, and when the first one ends. */
+/* After something began or ended on the device at t: how fast each goes now, and when the first one
+ * ends. */
 static void reckon(sim *s, uint32_t id, double t) {
     device *d = &s->dev[id];
     double busy = 0, first = INFINITY;
@@ -135,7 +136,8 @@ static void reckon(sim *s, uint32_t id, double t) {
     if (d->n_on) push(s, (event){first, FINISH, id, d->version});
 }
 
-/* An operator that was ready but did not start: its worker was busy, or, in a stream, the one before was not ready. */
+/* An operator that was ready but did not start: its worker was busy, or, in a stream, the one
+ * before was not ready. */
 static uint32_t waited_for(const sim *s, const device *d, uint32_t worker, double t) {
     const uint32_t last = d->last[worker];
     if (last != CD_REPLAY_NONE && s->out->op[last].end_s == t) return last;
@@ -152,8 +154,8 @@ static void start(sim *s, uint32_t id, uint32_t op, double t) {
     ran->worker = w;
     if (t > ran->ready_s) ran->since = waited_for(s, d, w, t);
     const double alone = s->seconds[op] + s->p->n->device[id].gap_s;
-    const double left = fmax(alone, s->issued[op] + alone / cd_replay_runs(&s->p->n->op[op]) -
-                                        t); /* short runs wait for the host */
+    /* short runs wait for the host */
+    const double left = fmax(alone, s->issued[op] + alone / cd_replay_runs(&s->p->n->op[op]) - t);
     d->on[d->n_on++] = (running){op, w, t, left, 1, t + left};
 }
 
@@ -194,7 +196,8 @@ static void ended(sim *s, uint32_t op, double t) {
     }
 }
 
-/* Of what ends by t, the operator of the lowest number: copies are asked for in that order. False: nothing more. */
+/* Of what ends by t, the operator of the lowest number: copies are asked for in that order. False:
+ * nothing more. */
 static bool next_ended(const device *d, double t, uint32_t *at) {
     bool found = false;
     for (uint32_t k = 0; k < d->n_on; k++)
@@ -229,7 +232,8 @@ static void copied(sim *s, uint32_t copy, double t) {
 
 /* ---- set up and run ---- */
 
-/* Arrays of each device are as long as the number of its operators: the whole room is known before the run. */
+/* Arrays of each device are as long as the number of its operators: the whole room is known before
+ * the run. */
 static bool device_room(sim *s, cd_arena *a) {
     const cd_replay_net *n = s->p->n;
     uint32_t *count = CD_NEWN(a, uint32_t, (size_t)n->n_device + 1);
@@ -279,8 +283,9 @@ static void begin(sim *s) {
     }
 }
 
-/* At each time all events come before any dispatch: an operator that becomes ready and a worker that becomes free at the same time
- * must see each other. An event of an older version of its device is void. */
+/* At each time all events come before any dispatch: an operator that becomes ready and a worker
+ * that becomes free at the same time must see each other. An event of an older version of its
+ * device is void. */
 static void run(sim *s) {
     double t = 0;
     for (;;) {

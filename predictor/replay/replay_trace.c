@@ -1,4 +1,5 @@
-/* The replay as Trace Event Format: a process for each device and link, a thread for each worker, a slice for each operator and copy. */
+/* The replay as Trace Event Format: a process for each device and link, a thread for each worker, a
+ * slice for each operator and copy. */
 #include "predictor/replay/replay.h"
 
 #include <inttypes.h>
@@ -52,7 +53,8 @@ static void put_tracks(cd_buf *b, const cd_replay_net *n) {
     }
 }
 
-/* The last event, which sorts the first process, is there so that every slice may end in a comma. */
+/* The last event, which sorts the first process, is there so that every slice may end in a
+ * comma. */
 cdmpp_status cd_replay_trace(cd_buf *out, const cd_replay_net *n, const cd_replay *r,
                              cdmpp_err *err) {
     if (!(r->makespan_s < 4e9)) return CD_FAIL(err, ERANGE, "a replay of %g s", r->makespan_s);

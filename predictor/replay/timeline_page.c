@@ -58,7 +58,8 @@ static void put_pieces(const char *const *piece, cd_buf *b) {
     for (; *piece; piece++) cd_buf_puts(b, *piece);
 }
 
-/* The order of scripts matters: numbers and formats, the page's own data and headline, then simulation and drawing, which use both. */
+/* The order of scripts matters: numbers and formats, the page's own data and headline, then
+ * simulation and drawing, which use both. */
 cdmpp_status cd_timeline_page_write(const char *path, const cd_timeline_page_parts *p,
                                     cdmpp_err *err) {
     cd_buf b = {0};

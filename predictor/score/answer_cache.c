@@ -1,5 +1,5 @@
-/* Answers of earlier candidates, so that a program that comes again needs no prediction. The table is one of sets of four
- * entries; in a full set the entry that was used longest ago goes. */
+/* Answers of earlier candidates, so that a program that comes again needs no prediction. The table
+ * is one of sets of four entries; in a full set the entry that was used longest ago goes. */
 #include "predictor/score/answer_cache.h"
 
 #include <pthread.h>
@@ -54,8 +54,8 @@ static void add_str(cd_hash *h, cd_str s) { cd_hash_add(h, s.p, s.n); }
 
 static void add_aim(cd_hash *h, const cd_aim *a) {
     cd_hash_add(h, a->workload_key, strlen(a->workload_key));
-    cd_hash_add(h, &a->task,
-                sizeof a->task); /* of one registry: the address says which definition, or none */
+    /* of one registry: the address says which definition, or none */
+    cd_hash_add(h, &a->task, sizeof a->task);
     add_str(h, a->target);
     add_str(h, a->device);
     cd_hash_add(h, &a->flop, sizeof a->flop);

@@ -1,4 +1,5 @@
-/* Collects the feature rows and loop nests of several programs into the arrays that a model reads. Buffers grow and are kept for the next batch. */
+/* Collects the feature rows and loop nests of several programs into the arrays that a model reads.
+ * Buffers grow and are kept for the next batch. */
 #include "predictor/score/batch_builder_internal.h"
 
 #include <math.h>
@@ -14,8 +15,8 @@ struct cd_batch_builder {
     bool leaves, order;
     size_t n, n_stepped, n_facts;    /* programs; those with steps, with facts */
     list row, row_ptr, device, flop; /* float rows; int64; uint32; double */
-    list leaf, leaf_x, leaf_ptr, leaf_pos,
-        leaf_node;                         /* float rows; pointers; int64; int32; int32 */
+    /* float rows; pointers; int64; int32; int32 */
+    list leaf, leaf_x, leaf_ptr, leaf_pos, leaf_node;
     list path_ptr, path_extent, path_kind; /* int64; int64; uint8 */
     list tree_ptr, tree;                   /* int64; int32 */
     list step_ptr, step;                   /* int64; int32 */

@@ -1,5 +1,5 @@
-/* Finds the model's device for a record: by the caller's word, by -model= of the target, or by the folder of the file. An unknown one is an error
- * or, where asked for, the nearest known device. */
+/* Finds the model's device for a record: by the caller's word, by -model= of the target, or by the
+ * folder of the file. An unknown one is an error or, where asked for, the nearest known device. */
 #include "predictor/score/device_match.h"
 
 #include <math.h>
@@ -9,7 +9,8 @@
 #include "features/task/task.h"
 #include "features/program/program.h"
 
-/* A name that the model does not say itself, and who answers for it. A board's processor and its GPU may have one name. */
+/* A name that the model does not say itself, and who answers for it. A board's processor and its
+ * GPU may have one name. */
 typedef struct {
     char *name;
     int gpu; /* kind of the programs, -1: not known */
@@ -58,6 +59,7 @@ static cdmpp_status most_similar(const cd_device_match *w, const char *name, int
                                  cd_device_doubt *doubt, cdmpp_err *err) {
     float want[CD_N_DEVICE_COL];
     double least = (double)INFINITY;
+    const cd_device *described_as;
     size_t width;
     if (!w->o.devices)
         return CD_FAIL(err, EMODEL,
@@ -65,6 +67,8 @@ static cdmpp_status most_similar(const cd_device_match *w, const char *name, int
                        "the nearest by",
                        name);
     CD_TRY(cd_device_table_vector(w->o.devices, name, want, err));
+    const bool own_times = !cd_device_table_find(w->o.devices, name, &described_as, NULL) &&
+                           cd_model_own_times(w->m, described_as);
     const bool is_gpu = gpu < 0 ? want[0] > 0 : gpu > 0;
     for (size_t i = 0; i < cd_model_n_device(w->m); i++) {
         const float *v = cd_model_device_vector(w->m, i, &width);
@@ -74,11 +78,11 @@ static cdmpp_status most_similar(const cd_device_match *w, const char *name, int
             if (cd_device_table_vector(w->o.devices, cd_model_device(w->m, i), own, NULL)) continue;
             v = own;
         }
-        const double d = cd_device_distance(want, v);
+        const double d = cd_device_unlike(want, v);
         if (d < least) {
             least = d;
             *out = (uint32_t)i;
-            *doubt = cd_model_device_doubt(w->m, i, want, v);
+            *doubt = cd_model_device_doubt(w->m, i, want, v, own_times);
         }
     }
     return isfinite(least)
@@ -93,7 +97,7 @@ static cdmpp_status nearest(const cd_device_match *w, const char *name, int gpu,
     if (!st || st == CDMPP_ENOMEM || cd_model_n_device(w->m) > 1)
         return st ? cd_err_key(err, st, "device") : st;
     *out = 0; /* the only one there is */
-    *doubt = cd_model_device_doubt(w->m, 0, NULL, NULL);
+    *doubt = cd_model_device_doubt(w->m, 0, NULL, NULL, false);
     return CDMPP_OK;
 }
 
@@ -128,7 +132,8 @@ static cdmpp_status look_up(const cd_device_match *w, bool near, stranger *s, cd
     return CDMPP_OK;
 }
 
-/* Who answers for a name that is none of the model's, of programs of this kind; remembered. *found false: nobody, as no nearest one is wanted. */
+/* Who answers for a name that is none of the model's, of programs of this kind; remembered. *found
+ * false: nobody, as no nearest one is wanted. */
 static cdmpp_status answer_for(cd_device_match *w, cd_str name, int gpu, bool near,
                                cd_device_pick *out, bool *found, cdmpp_err *err) {
     *found = true;
@@ -206,7 +211,8 @@ static bool is_described(const cd_device_match *w, cd_str name) {
     return !cd_device_table_find(w->o.devices, text, &d, NULL);
 }
 
-/* Of a record that names no device: what to say so that it has one. An instruction set fits several GPUs; the nearest of nothing is none. */
+/* Of a record that names no device: what to say so that it has one. An instruction set fits several
+ * GPUs; the nearest of nothing is none. */
 static cdmpp_status nobody(const cd_device_match *w, cd_str target, cdmpp_err *err) {
     enum { SHOWN = 4 };
     char names[80];
@@ -221,8 +227,8 @@ static cdmpp_status nobody(const cd_device_match *w, cd_str target, cdmpp_err *e
     const cdmpp_status st =
         b.oom ? CD_FAIL(err, ENOMEM, "names of devices")
         : n   ? CD_FAIL(err, EMODEL,
-                        "device: expected -model= of one of %s, found none; %.*s is %s: --device %s "
-                          "--nearest takes what is most similar to it",
+                        "device: expected -model= of one of %s, found none; %.*s is %s: --device "
+                          "%s --nearest takes what is most similar to it",
                         list, (int)arch.n, arch.p, b.p, kin[0])
               : CD_FAIL(err, EMODEL,
                         "device: expected -model= of one of %s, found none; --device NAME says "

@@ -1,5 +1,5 @@
-/* Explains one prediction: which stores carry the time, and which groups of features change it. Both come from the model's own predictions of
- * changed inputs. */
+/* Explains one prediction: which stores carry the time, and which groups of features change it.
+ * Both come from the model's own predictions of changed inputs. */
 #include "predictor/score/explain.h"
 
 #include <string.h>
@@ -73,7 +73,8 @@ static cdmpp_status order(work *w, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Reads one record and builds its program as a scorer does, but keeps the program: its loop nest is printed later. */
+/* Reads one record and builds its program as a scorer does, but keeps the program: its loop nest is
+ * printed later. */
 static cdmpp_status build(work *w, const cd_task_registry *tasks, const cd_predict_line *l,
                           cd_explanation *e, cdmpp_err *err) {
     cd_record r;
@@ -107,7 +108,8 @@ static const char *buffer_name(cd_arena *a, const char *nest, int32_t line) {
     return cd_str_dup(a, (cd_str){nest, strcspn(nest, "[\n")});
 }
 
-/* A leaf is a store. Its line in the printed nest names the buffer that a row of features belongs to. */
+/* A leaf is a store. Its line in the printed nest names the buffer that a row of features belongs
+ * to. */
 static cdmpp_status show(work *w, cd_explanation *e, cdmpp_err *err) {
     cd_buf b = {0};
     int32_t *line = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *line),
@@ -171,7 +173,8 @@ static cdmpp_status settle(const work *w, const cd_program_view *v, size_t i, ui
     return cd_model_settle(w->m, v, i, &asked, p, err);
 }
 
-/* The program is predicted once for each group, with the columns of that group set to the middle of their range in training. */
+/* The program is predicted once for each group, with the columns of that group set to the middle of
+ * their range in training. */
 static cdmpp_status groups(work *w, cd_explanation *e, cdmpp_err *err) {
     float middle[CD_N_COL];
     cd_model_prediction pred[CD_EXPLAIN_GROUPS];
@@ -186,8 +189,8 @@ static cdmpp_status groups(work *w, cd_explanation *e, cdmpp_err *err) {
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, CD_EXPLAIN_GROUPS, pred, err));
     for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) {
-        CD_TRY(settle(w, &v, g, e->unlike.reason, &pred[g],
-                      err)); /* as the program itself, so that they differ by the group alone */
+        /* as the program itself, so that they differ by the group alone */
+        CD_TRY(settle(w, &v, g, e->unlike.reason, &pred[g], err));
         e->group[g] = (cd_explain_group){.name = group_name[g], .latency_s = pred[g].latency_s};
         for (size_t c = 0; c < CD_N_COL; c++) e->group[g].n_col += in_group(c, g);
     }

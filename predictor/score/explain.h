@@ -1,14 +1,16 @@
 /* explain -- one record, and where its predicted time is thought to go.
  *
- *   line -> loop nest, rows, leaves --+-- model ----------> seconds
- *                                     +-- learner/share --> share of a row, of a leaf
- *                                     '-- model, with a group of columns as in the middle of training --> seconds
+ *   line -> loop nest, rows, leaves -+- model ----------> seconds
+ *                                    +- learner/share --> share of a row, of a leaf
+ *                                    '- model, with a group of columns as in the middle of training
+ *                                    -> seconds
  *
  * (1) Shares are >= 0 and sum to 1, over rows and over leaves, so share * latency_s sums to
  *     latency_s; what a share is: learner/model/model.h, docs/reference/explain.md.
- * (2) A group is asked about by itself: all its columns in all rows and leaves take the value halfway
- *     between the least and the largest of training. These do not add up.
- * Everything of a cd_explanation is in its arena. Asks the heap; one thread, model and tasks are shared. */
+ * (2) A group is asked about by itself: all its columns in all rows and leaves take the value
+ *     halfway between the least and the largest of training. These do not add up.
+ * Everything of a cd_explanation is in its arena. Asks the heap; one thread, model and tasks are
+ * shared. */
 #ifndef CD_EXPLAIN_H
 #define CD_EXPLAIN_H
 #include "base/core/core.h"
@@ -38,7 +40,8 @@ typedef struct cd_explanation {
     cd_arena arena;
 } cd_explanation;
 
-/* Free *out after an error too. Errors: those of cd_scored.st; EUNSUPPORTED (a model that reads steps); ENOMEM. */
+/* Free *out after an error too. Errors: those of cd_scored.st; EUNSUPPORTED (a model that reads
+ * steps); ENOMEM. */
 cdmpp_status cd_explain(const cd_model *m, const cd_task_registry *tasks,
                         const cd_device_match_options *which, const cd_predict_line *line,
                         cd_explanation *out, cdmpp_err *err);

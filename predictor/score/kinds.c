@@ -9,8 +9,8 @@
 enum { PLACES = 1024 };
 
 typedef struct {
-    const cd_task
-        *task; /* NULL: empty; of one registry, so that the address names the definition */
+    /* NULL: empty; of one registry, so that the address names the definition */
+    const cd_task *task;
     uint32_t device;
     cd_hash target; /* and threads */
     cd_unlike unlike;
@@ -47,8 +47,8 @@ static cdmpp_status fill(cd_kinds *k, place *p, bool stranger, cd_str target,
     return CDMPP_OK;
 }
 
-/* A stranger's features are not those of the device that answers for it: that the device is unlike says it. Threads are compared: that another device answers
- * says nothing of them. */
+/* A stranger's features are not those of the device that answers for it: that the device is unlike
+ * says it. Threads are compared: that another device answers says nothing of them. */
 cdmpp_status cd_kinds_check(cd_kinds *k, const cd_task *t, cd_str target,
                             const cd_hardware *hardware, const cd_device_pick *which,
                             cd_unlike *out, cdmpp_err *err) {

@@ -2,8 +2,8 @@
  *
  *   task, target, hardware, device ──> signature ──> trained_on of the model ──> reasons
  *
- * A search asks for thousands of programs of one task: its reasons are kept. One thread; after the longest definition was seen,
- * nothing asks the heap. */
+ * A search asks for thousands of programs of one task: its reasons are kept. One thread; after the
+ * longest definition was seen, nothing asks the heap. */
 #ifndef CD_KINDS_INTERNAL_H
 #define CD_KINDS_INTERNAL_H
 #include "learner/model/model.h"
@@ -11,7 +11,8 @@
 
 typedef struct cd_kinds cd_kinds;
 
-/* stranger: all that are asked about are of another device than the one of the model that they name (a stand-in). Errors: ENOMEM. */
+/* stranger: all that are asked about are of another device than the one of the model that they name
+ * (a stand-in). Errors: ENOMEM. */
 cdmpp_status cd_kinds_new(CD_KEEP const cd_model *m, bool stranger, CD_GIVE cd_kinds **out,
                           cdmpp_err *err);
 void cd_kinds_free(CD_TAKE cd_kinds *k); /* NULL is fine */

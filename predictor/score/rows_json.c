@@ -1,4 +1,5 @@
-/* Reads the rows of a program from JSON text without building a tree of values: rows are most of the bytes of a request. */
+/* Reads the rows of a program from JSON text without building a tree of values: rows are most of
+ * the bytes of a request. */
 #include "predictor/score/rows_json.h"
 
 #include "base/text/text.h"

@@ -1,5 +1,6 @@
-/* From a candidate (record, steps or rows) to its latency: the device is matched, the program is lowered, its features go into a batch, the model
- * predicts the batch, and each candidate gets its answer or its error. */
+/* From a candidate (record, steps or rows) to its latency: the device is matched, the program is
+ * lowered, its features go into a batch, the model predicts the batch, and each candidate gets its
+ * answer or its error. */
 #include "predictor/score/scorer.h"
 
 #include <math.h>
@@ -28,8 +29,8 @@ struct cd_scorer {
     cd_model_prediction *pred; /* (cap) */
     cd_scored **open;          /* (cap) whose programs these are */
     size_t n, cap;
-    const cd_device *
-        *peaks; /* (devices of the model) descriptions, NULL: not described; NULL: none */
+    /* (devices of the model) descriptions, NULL: not described; NULL: none */
+    const cd_device **peaks;
     float *row; /* (cap_row, CD_N_COL) of one candidate, converted */
     size_t cap_row;
 };
@@ -60,7 +61,8 @@ static cdmpp_status find_peaks(cd_scorer *s, const cd_device_table *t, cdmpp_err
     return CDMPP_OK;
 }
 
-/* A scorer belongs to one thread: program, scratch memory and batch are its own, the model is shared. */
+/* A scorer belongs to one thread: program, scratch memory and batch are its own, the model is
+ * shared. */
 cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks,
                            const cd_scorer_options *o, cd_scorer **out, cdmpp_err *err) {
     cd_scorer *s = cd_mem_zalloc(1, sizeof *s);
@@ -271,7 +273,8 @@ static cdmpp_status read_rows(cd_scorer *s, cd_str text, size_t *n_row, cdmpp_er
     }
 }
 
-/* Rows come as text or as numbers, and without a schedule: task, target and flop are those that the caller says. */
+/* Rows come as text or as numbers, and without a schedule: task, target and flop are those that the
+ * caller says. */
 static cdmpp_status enter_rows(cd_scorer *s, const cd_candidate *ask, cd_scored *o,
                                cdmpp_err *err) {
     const cd_aim *aim = ask->aim;
@@ -301,10 +304,8 @@ static cdmpp_status enter_rows(cd_scorer *s, const cd_candidate *ask, cd_scored 
 /* ---- the least that a device can ---- */
 static bool raise_to(cd_model_prediction *p, double least_s) {
     const bool below = p->latency_s < least_s;
-    const bool beyond =
-        p->reason & CD_UNLIKE_RANGE &&
-        !(p->low_s >=
-          p->latency_s); /* an end that nothing tells may be anywhere below: fmin leaves it out */
+    /* an end that nothing tells may be anywhere below: fmin leaves it out */
+    const bool beyond = p->reason & CD_UNLIKE_RANGE && !(p->low_s >= p->latency_s);
     const double times = !below   ? 1
                          : beyond ? fmin(least_s / p->low_s, 2 * least_s / p->latency_s)
                                   : least_s / p->latency_s;

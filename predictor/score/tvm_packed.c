@@ -1,5 +1,5 @@
-/* Reads the packed features that TVM's get_per_store_features_from_states gives. All sizes are checked against the length before a row is read, because
- * the bytes come from another process. */
+/* Reads the packed features that TVM's get_per_store_features_from_states gives. All sizes are
+ * checked against the length before a row is read, because the bytes come from another process. */
 #include "predictor/score/tvm_packed.h"
 
 #include <string.h>

@@ -13,8 +13,9 @@
 #define CD_TVM_PACKED_H
 #include "base/core/core.h"
 
-/* Check the bytes and write where candidates begin: at (n+1), byte offsets, at[i] == at[i+1] for one
- * that was not lowered. Errors: EPARSE (damaged, another n), EMODEL (rows of another length). */
+/* Check the bytes and write where candidates begin: at (n+1), byte offsets, at[i] == at[i+1] for
+ * one that was not lowered. Errors: EPARSE (damaged, another n), EMODEL (rows of another
+ * length). */
 cdmpp_status cd_tvm_packed_open(const void *bytes, size_t len, size_t n, size_t *at,
                                 cdmpp_err *err);
 /* Rows of candidate i, and their number, 0 where at[i] == at[i+1] as well. */

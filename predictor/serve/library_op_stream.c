@@ -1,4 +1,5 @@
-/* Tables of library operators in, lines of JSON out. Rows are read in batches, predicted together, and printed in their order. */
+/* Tables of library operators in, lines of JSON out. Rows are read in batches, predicted together,
+ * and printed in their order. */
 
 #include <math.h>
 #include <string.h>
@@ -6,8 +7,8 @@
 #include "predictor/serve/serve_internal.h"
 
 enum { BATCH = 2048 };
-static const double LEVEL =
-    CD_LIBRARY_OP_SCALE_LEVEL; /* of the intervals, as of programs by default */
+/* of the intervals, as of programs by default */
+static const double LEVEL = CD_LIBRARY_OP_SCALE_LEVEL;
 
 typedef struct {
     long line;
@@ -229,7 +230,8 @@ static cdmpp_status device_of(const cd_library_op_stream *s, const char *name,
                              "Device");
 }
 
-/* A time that the device cannot have taken, tensors that it cannot hold: there is nothing to scale or to answer. */
+/* A time that the device cannot have taken, tensors that it cannot hold: there is nothing to scale
+ * or to answer. */
 static cdmpp_status check_physics(const cd_library_op_stream *s, const cd_library_op_record *r,
                                   const cd_device *d, cdmpp_err *err) {
     const double least = cd_library_op_least_s(r, d), gib = cd_library_op_bytes(r) / 1073741824;

@@ -1,4 +1,5 @@
-/* Reads lines from a pipe into one buffer. A line is given out where it lies; the buffer is moved only when no line is in use. */
+/* Reads lines from a pipe into one buffer. A line is given out where it lies; the buffer is moved
+ * only when no line is in use. */
 #include "predictor/serve/serve_internal.h"
 
 #include <errno.h>
@@ -55,7 +56,8 @@ static void give(cd_line_reader *in, size_t n, bool whole, cd_str *line) {
     if (whole && n && line->p[n - 1] == '\r') line->n--;
 }
 
-/* Looks for a line end in what was read. True: there is a line to give out, or the end of one that was too long. */
+/* Looks for a line end in what was read. True: there is a line to give out, or the end of one that
+ * was too long. */
 static bool found(cd_line_reader *in, cd_line_reader_kind *kind, cd_str *line) {
     const char *nl =
         in->end > in->seen ? memchr(in->buf + in->seen, '\n', in->end - in->seen) : NULL;
@@ -102,9 +104,8 @@ static cdmpp_status room(cd_line_reader *in, bool *there, cdmpp_err *err) {
     if (in->end < in->cap) return CDMPP_OK;
     *there = !in->held;
     if (in->held) return CDMPP_OK;
-    const size_t cap = in->cap < in->max
-                           ? 2 * in->cap
-                           : in->max + CD_INTAKE_ROOM; /* above max: never asked for again */
+    /* above max: never asked for again */
+    const size_t cap = in->cap < in->max ? 2 * in->cap : in->max + CD_INTAKE_ROOM;
     char *p = cd_mem_realloc(in->buf, in->end, cap);
     if (!p) return CD_FAIL(err, ENOMEM, "line of %zu bytes", cap);
     in->buf = p;

@@ -59,7 +59,7 @@ static cdmpp_status ask(state *s, const cd_json **at, size_t n, cdmpp_err *err) 
     for (size_t i = 0; i < n; i++, *at = (*at)->next) {
         s->why[i] = (cdmpp_err){0};
         if (read_one(s, *at, &s->told[i], &s->why[i]) != CDMPP_ENOMEM) continue;
-        if (err) *err = s->why[i];
+        cd_err_from(err, &s->why[i]);
         return CDMPP_ENOMEM;
     }
     return cd_llm_op_ask_told(s->of->asker, s->told, s->why, n, LEVEL, err);

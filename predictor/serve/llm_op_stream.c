@@ -1,4 +1,5 @@
-/* Tables of operators of language models in, lines of JSON out; errors by family, device and kind of answer. */
+/* Tables of operators of language models in, lines of JSON out; errors by family, device and kind
+ * of answer. */
 #include "predictor/serve/llm_op_stream.h"
 
 #include <math.h>
@@ -26,12 +27,12 @@ struct cd_llm_op_stream {
     FILE *out;
     cd_llm_op_asker *a;
     cd_buf json;
-    double all_s, new_s[CD_LLM_OP_N_NEWS],
-        unknown_s; /* of the answers that are no measured rows; of those that are new, that have no interval */
+    /* of the answers that are no measured rows; of those that are new, that have no interval */
+    double all_s, new_s[CD_LLM_OP_N_NEWS], unknown_s;
     size_t n_new, n_unknown;
     scored *score;
-    size_t n_score, cap_score, rows, bad, own,
-        helped; /* own: scored rows that the table has; helped: answers that measured rows bear on */
+    /* own: scored rows that the table has; helped: answers that measured rows bear on */
+    size_t n_score, cap_score, rows, bad, own, helped;
     cd_llm_op_told told[CD_LLM_OP_TOLD]; /* (n) rows that are asked at once */
     cdmpp_err why[CD_LLM_OP_TOLD];
     long line[CD_LLM_OP_TOLD];
@@ -156,8 +157,8 @@ static cdmpp_status flush(cd_llm_op_stream *s, cdmpp_err *err) {
 static cdmpp_status device_of(const cd_llm_op_stream *s, const char *name, const cd_device **out,
                               cdmpp_err *err) {
     *out = s->fallback;
-    if (*out && (!name[0] || cd_device_table_find(s->devices, name, out, NULL)))
-        *out = s->fallback; /* a folder need not be called by a device */
+    /* a folder need not be called by a device */
+    if (*out && (!name[0] || cd_device_table_find(s->devices, name, out, NULL))) *out = s->fallback;
     if (*out) return CDMPP_OK;
     if (!name[0])
         return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device here or with --device"),
@@ -170,7 +171,8 @@ static bool of_row(const cd_llm_op_stream *s, cdmpp_status st) {
     return !s->o.strict && (cd_op_line_is_bad(st) || st == CDMPP_EMODEL);
 }
 
-/* The next rows, as many as are asked at once; *more is false at the end. What ends the file is an error behind the rows before it. */
+/* The next rows, as many as are asked at once; *more is false at the end. What ends the file is an
+ * error behind the rows before it. */
 static cdmpp_status read_rows(cd_llm_op_stream *s, cd_op_reader *in, const char *path, bool *more,
                               cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
@@ -247,9 +249,10 @@ void cd_llm_op_stream_say_new(const cd_llm_op_stream *s, struct cd_log *log) {
                         100 * s->new_s[k] / s->all_s);
     }
     if (!b.oom) {
-        cd_log_put(log, CD_LOG_WARNING,
-                   "%zu of %zu answers are of what no training row has (of the time of all: %s)",
-                   s->n_new, s->rows - s->bad, b.p);
+        cd_log_put(
+            log, CD_LOG_WARNING,
+            "%zu of %zu answers are of what is not in the training rows (of the time of all: %s)",
+            s->n_new, s->rows - s->bad, b.p);
         if (s->n_unknown)
             cd_log_put(log, CD_LOG_WARNING,
                        "no interval of %zu of them all, %.3g %% of the time: no experiment of the "

@@ -1,4 +1,5 @@
-/* Reads one request. Members are found first and read later, because "id" and "cmd" decide what the others may be. */
+/* Reads one request. Members are found first and read later, because "id" and "cmd" decide what the
+ * others may be. */
 #include "predictor/serve/serve_internal.h"
 
 #include <string.h>
@@ -34,10 +35,10 @@ static cdmpp_status check_company(const members *s, cdmpp_err *err) {
         int member;
         unsigned with;
         const char *say;
-    } rule[] = {{R, 1u << I, "goes with i"},
+    } rule[] = {/* who chose a schedule, in records of cdmpp-tune: not read */
+                {R, 1u << I, "goes with i"},
                 {V, 1u << I, "goes with i"},
-                {ORIGIN, 1u << I,
-                 "goes with i"}, /* who chose a schedule, in records of cdmpp-tune: not read */
+                {ORIGIN, 1u << I, "goes with i"},
                 {TASK, 1u << ROWS | 1u << STEPS, "goes with rows or steps"},
                 {TARGET, 1u << ROWS | 1u << STEPS, "goes with rows or steps"},
                 {HARDWARE, 1u << STEPS, "goes with steps"},
@@ -188,7 +189,8 @@ static cdmpp_status read_members(members *s, cd_str line, cdmpp_err *err) {
     }
 }
 
-/* The id is read even from a line that is broken later, so that the error carries it; only the first error is reported. */
+/* The id is read even from a line that is broken later, so that the error carries it; only the
+ * first error is reported. */
 cdmpp_status cd_request_read(cd_arena *a, const cd_task_registry *tasks, cd_str line, bool costs,
                              cd_request *out, cdmpp_err *err) {
     members s = {.a = a};

@@ -1,4 +1,5 @@
-/* Batches of requests: when one is complete, how it is scored in chunks on several threads, and in which order answers are written. */
+/* Batches of requests: when one is complete, how it is scored in chunks on several threads, and in
+ * which order answers are written. */
 #include "predictor/serve/serve.h"
 
 #include <string.h>
@@ -143,7 +144,8 @@ static cdmpp_status set_up(cd_serve_state *s, cdmpp_err *err) {
     return cd_line_reader_new(s->o.in, s->o.max_bytes, &s->in, err);
 }
 
-/* The format has the loop. What is left in the batch at the end of input is answered here, also after a signal. */
+/* The format has the loop. What is left in the batch at the end of input is answered here, also
+ * after a signal. */
 cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks *tasks,
                       const cd_serve_options *o, cd_serve_stats *stats, cdmpp_err *err) {
     static cdmpp_status (*const run[])(cd_serve_state *, cdmpp_err *) = {

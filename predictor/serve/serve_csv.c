@@ -3,7 +3,8 @@
  *   id,<164 names>       a row a line; lines of one id, one after another, are one program
  *   id,task,steps        a schedule a line
  *
- * A program of rows is complete when another id, an empty line or the end comes; until then it is not part of the batch. */
+ * A program of rows is complete when another id, an empty line or the end comes; until then it is
+ * not part of the batch. */
 #include <math.h>
 #include <string.h>
 
@@ -54,7 +55,8 @@ static cdmpp_status split(sheet *t, cd_str line, cd_str *field, size_t *n, cdmpp
     return cd_csv_fields_split(t->line.p, t->line.n, field, MOST + 1, n, err);
 }
 
-/* The header decides what a line is: rows of features (all columns) or a schedule (steps and task). */
+/* The header decides what a line is: rows of features (all columns) or a schedule (steps and
+ * task). */
 static cdmpp_status read_head(sheet *t, cd_str line, cdmpp_err *err) {
     cd_str field[MOST + 1];
     bool have[MOST] = {false};
@@ -147,7 +149,7 @@ static cdmpp_status close_program(sheet *t, cdmpp_err *err) {
                                .row = t->row ? t->row + t->first * CD_N_COL : NULL,
                                .n_row = t->n_row - t->first};
     const cdmpp_status st = t->bad ? CDMPP_OK : read_aim(t, w, &s->aim[i], &why);
-    if (st == CDMPP_ENOMEM && err) *err = why;
+    if (st == CDMPP_ENOMEM) cd_err_from(err, &why);
     if (st == CDMPP_ENOMEM) return st;
     if (t->bad || st) cd_serve_refuse(s, i, t->bad ? &t->why : &why);
     t->first = t->n_row;
@@ -220,7 +222,7 @@ static cdmpp_status add_line(sheet *t, cd_str line, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     if (line.p) st = split(t, line, field, &n, &why);
     else st = CD_FAIL(&why, ERANGE, "the line is longer than %zu bytes", t->s->o.max_bytes);
-    if (st == CDMPP_ENOMEM && err) *err = why;
+    if (st == CDMPP_ENOMEM) cd_err_from(err, &why);
     if (st == CDMPP_ENOMEM) return st;
     if (!st && n != t->n_field)
         st = CD_FAIL(&why, ESCHEMA, "expected %zu fields, found %zu", t->n_field, n);
@@ -236,8 +238,8 @@ static cdmpp_status add_line(sheet *t, cd_str line, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* An error in the line of names ends the run, because no field would have a meaning; later errors refuse one program. An empty line, like
- * the end of the input, completes a program and a batch. */
+/* An error in the line of names ends the run, because no field would have a meaning; later errors
+ * refuse one program. An empty line, like the end of the input, completes a program and a batch. */
 static cdmpp_status sheet_run(sheet *t, cdmpp_err *err) {
     cd_str line;
     bool more = true;

@@ -10,16 +10,19 @@
 #include "predictor/serve/line_server.h"
 #include "predictor/serve/serve.h"
 
-/* A measured time this much below what the device needs at best is refused: boards run some tenths above the clock of their data sheet; twice would be
- * another board. */
+/* A measured time this much below what the device needs at best is refused: boards run some tenths
+ * above the clock of their data sheet; twice would be another board. */
 #define CD_SERVE_ABOVE_PEAK 1.5
 
 /* response -- the answer to a request as a line of JSON or CSV.
  *
- *   {"id":1,"latency_s":1.2e-4,"score":8130,"low_s":..,"high_s":..,"rel_std":0.07,"flags":["out_of_range"]}
- *   {"id":3,"error":{"code":"EMODEL","key":"rows[0]","message":"expected rows of 164 numbers, found 2"}}
- *   with costs also "measured_s" and "rel_error" = latency_s/measured_s - 1, null when the measurement failed; where another
- *   device answers "device", its name; "line" instead of "id" where the request has none
+ *   {"id":1,"latency_s":1.2e-4,"score":8130,"low_s":..,"high_s":..,"rel_std":0.07,
+ *    "flags":["out_of_range"]}
+ *   {"id":3,"error":{"code":"EMODEL","key":"rows[0]",
+ *    "message":"expected rows of 164 numbers, found 2"}}
+ *   with costs also "measured_s" and "rel_error" = latency_s/measured_s - 1, null when the
+ *   measurement failed; where another device answers "device", its name; "line" instead of "id"
+ *   where the request has none
  *
  *   1,0.00012,8130,6e-05,0.0003,0.07,out_of_range,,,dtype float16
  *   3,,,,,,,EMODEL,"expected rows of 164 numbers, found 2",
@@ -45,10 +48,10 @@ void cd_response_csv(cd_buf *b, const cd_response *a);
  *   | lines given out, held | begun line | room |      read(2), poll(2)
  *                           beg          end    cap
  *
- * (1) A line stays where it is until cd_line_reader_release; until then nothing moves, so when the room is used up the
- *     answer is CD_INTAKE_FULL: release, then go on.
- * (2) Memory is that of the longest line, at most max_line and CD_INTAKE_ROOM. What is longer is skipped as it comes and
- *     reported once, CD_INTAKE_LONG.
+ * (1) A line stays where it is until cd_line_reader_release; until then nothing moves, so when the
+ *     room is used up the answer is CD_INTAKE_FULL: release, then go on.
+ * (2) Memory is that of the longest line, at most max_line and CD_INTAKE_ROOM. What is longer is
+ *     skipped as it comes and reported once, CD_INTAKE_LONG.
  * (3) It reads only when a line is asked for: the rest stays in the pipe.
  * (4) The last line needs no end. "\r\n" ends a line, too.
  * No memory is allocated after the longest line was seen. One thread. */
@@ -68,8 +71,8 @@ typedef enum {
 cdmpp_status cd_line_reader_new(int fd, size_t max_line, CD_GIVE cd_line_reader **out,
                                 cdmpp_err *err);
 void cd_line_reader_free(CD_TAKE cd_line_reader *in); /* NULL is fine; leaves fd open */
-/* The next line; LATE: none was whole at `until_ns` of CLOCK_MONOTONIC (below 0: wait for ever), or a signal came.
- * Errors: EIO, ENOMEM. */
+/* The next line; LATE: none was whole at `until_ns` of CLOCK_MONOTONIC (below 0: wait for ever), or
+ * a signal came. Errors: EIO, ENOMEM. */
 cdmpp_status cd_line_reader_next(cd_line_reader *in, int64_t until_ns, cd_line_reader_kind *kind,
                                  CD_KEEP cd_str *line, cdmpp_err *err);
 /* The caller no longer needs the lines that were given out: the buffer may move. */
@@ -78,8 +81,8 @@ void cd_line_reader_release(cd_line_reader *in);
 long cd_line_reader_number(const cd_line_reader *in);
 bool cd_line_reader_whole(const cd_line_reader *in);
 
-/* Frames: n bytes, *got fewer at the end of input; `to` NULL: skip them. With *stop set a signal ends the wait.
- * Errors: EIO. Not to be mixed with lines. */
+/* Frames: n bytes, *got fewer at the end of input; `to` NULL: skip them. With *stop set a signal
+ * ends the wait. Errors: EIO. Not to be mixed with lines. */
 cdmpp_status cd_line_reader_bytes(int fd, void *to, size_t n, const volatile sig_atomic_t *stop,
                                   size_t *got, cdmpp_err *err);
 /* Writes all of p (n bytes) to fd, and waits as long as the reader needs. Errors: EIO. */
@@ -93,15 +96,16 @@ void cd_error_line_put(cd_buf *b, const cdmpp_err *e);
 
 /* request -- one line of cdmpp-predict --stream: what is asked, and how the answer is called.
  *
- *   {"id":1,"device":"t4","task":"[\"d7b6..\"]","rows":[[164 numbers], ...]}        rows of a program
- *   {"id":2,"task":"[\"d7b6..\"]","target":"cuda","hardware":[8 ints],"steps":[["SP",..], ..]}   a schedule
- *   {"i":[[key, target, ..], [[], steps]],"r":[..],"v":"v0.6"}                      a line of a measure log
- *   {"cmd":"hello"}  {"cmd":"stats"}                                                about the other side
+ *   {"id":1,"device":"t4","task":"[\"d7b6..\"]","rows":[[164 numbers], ...]}  rows of a program
+ *   {"id":2,"task":"[\"d7b6..\"]","target":"cuda","hardware":[8 ints],
+ *    "steps":[["SP",..], ..]}                                                 a schedule
+ *   {"i":[[key, target, ..], [[], steps]],"r":[..],"v":"v0.6"}                a measure log's line
+ *   {"cmd":"hello"}  {"cmd":"stats"}                                          about the other side
  *
  * (1) "id" is a number or a text of at most CD_REQUEST_ID bytes, answered as it was written.
  * (2) Each member once, and none that is not known: a misspelt "device" must not be another device.
- * (3) "steps" need "task"; of "i", "rows", "steps", "cmd" there is exactly one. "r" is read only when costs
- *     are wanted. Rows and steps stay text: the scorer parses them, on its own thread.
+ * (3) "steps" need "task"; of "i", "rows", "steps", "cmd" there is exactly one. "r" is read only
+ *     when costs are wanted. Rows and steps stay text: the scorer parses them, on its own thread.
  * Texts of the answer point into the line or live in the arena. No state, any thread. */
 
 enum { CD_REQUEST_ID = 256 };
@@ -115,12 +119,15 @@ typedef struct cd_request {
     cd_aim aim;
 } cd_request;
 
-/* tasks NULL: none are defined; "task" is then only a name. Errors, key is the member: EPARSE, ESCHEMA, ERANGE, ENOTASK, ENOMEM. */
+/* tasks NULL: none are defined; "task" is then only a name. Errors, key is the member: EPARSE,
+ * ESCHEMA, ERANGE, ENOTASK, ENOMEM. */
 cdmpp_status cd_request_read(cd_arena *a, const cd_task_registry *tasks, cd_str line, bool costs,
                              cd_request *out, cdmpp_err *err);
-/* The id of a line that is a JSON object, as it was written; n == 0: it has none. Errors: EPARSE, ESCHEMA, ERANGE, ENOMEM. */
+/* The id of a line that is a JSON object, as it was written; n == 0: it has none. Errors: EPARSE,
+ * ESCHEMA, ERANGE, ENOMEM. */
 cdmpp_status cd_request_id(cd_arena *a, cd_str line, cd_str *out, cdmpp_err *err);
-/* The same from texts that are not JSON, each n == 0 where there is none. Errors: ENOTASK, ENOMEM. */
+/* The same from texts that are not JSON, each n == 0 where there is none. Errors: ENOTASK,
+ * ENOMEM. */
 cdmpp_status cd_request_aim(cd_arena *a, const cd_task_registry *tasks, cd_str task, cd_str target,
                             cd_aim *out, cdmpp_err *err);
 
@@ -158,12 +165,14 @@ cdmpp_status cd_serve_check_rows(const cd_serve_state *s, cdmpp_err *err);
 cdmpp_status cd_serve_take(cd_serve_state *s, cdmpp_err *err);
 /* Score the batch and write its answers. */
 cdmpp_status cd_serve_flush(cd_serve_state *s, cdmpp_err *err);
-/* The next line; flushes the batch when max_delay_ms are over or the reader's room is used up, and releases the lines before if `copied`. False: the end. A line that
- * is too long comes as line->p NULL. */
+/* The next line; flushes the batch when max_delay_ms are over or the reader's room is used up, and
+ * releases the lines before if `copied`. False: the end. A line that is too long comes as line->p
+ * NULL. */
 cdmpp_status cd_serve_line(cd_serve_state *s, bool copied, cd_str *line, bool *more,
                            cdmpp_err *err);
 
-/* ---- the formats: each reads its requests until the end of input and answers them. Errors: those of cd_serve ---- */
+/* ---- the formats: each reads its requests until the end of input and answers them. Errors: those
+ * of cd_serve ---- */
 cdmpp_status cd_serve_ndjson(cd_serve_state *s, cdmpp_err *err);
 cdmpp_status cd_serve_csv(cd_serve_state *s, cdmpp_err *err);
 cdmpp_status cd_serve_packed(cd_serve_state *s, cdmpp_err *err);

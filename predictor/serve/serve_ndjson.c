@@ -36,7 +36,8 @@ static void put_stats(const cd_serve_state *s, cd_buf *b) {
                 (unsigned long long)asked, (unsigned long long)found);
 }
 
-/* "hello" and "stats" are answered outside of batches, after all earlier requests; the request still points into its line. */
+/* "hello" and "stats" are answered outside of batches, after all earlier requests; the request
+ * still points into its line. */
 static cdmpp_status command(cd_serve_state *s, const cd_request *r, cdmpp_err *err) {
     cd_buf *b = &s->chunk[0].out;
     CD_TRY(cd_serve_flush(s, err));
@@ -58,7 +59,7 @@ static cdmpp_status add(cd_serve_state *s, cd_str line, bool *is_command, cdmpp_
     if (line.p) st = cd_request_read(&s->text, s->tasks, line, s->o.costs, &r, &why);
     else st = CD_FAIL(&why, ERANGE, "the line is longer than %zu bytes", s->o.max_bytes);
     if (st == CDMPP_ENOMEM) {
-        if (err) *err = why;
+        cd_err_from(err, &why);
         return st;
     }
     *is_command = !st && r.kind != CD_REQUEST_SCORE;

@@ -2,9 +2,11 @@
  *
  *   in   u32 len | len bytes of GetPerStoreFeaturesFromStates (predictor/score/tvm_packed.h)
  *   out  u32 n | n float32: score of each candidate, 0 of one that cannot be scored
- *        u32 0xFFFFFFFF | u32 m | m bytes: {"code":"EPARSE","message":"..."}     the frame makes no sense
+ *        u32 0xFFFFFFFF | u32 m | m bytes: {"code":"EPARSE","message":"..."}     the frame makes no
+ *     sense
  *
- * A frame is a batch; it is answered at once. One that is too long is read and thrown away piece by piece. */
+ * A frame is a batch; it is answered at once. One that is too long is read and thrown away piece by
+ * piece. */
 #include <string.h>
 
 #include "predictor/serve/serve_internal.h"
@@ -28,7 +30,8 @@ static uint32_t get_u32(const unsigned char *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* A frame without meaning counts as one bad request, whatever number of candidates it should have had. */
+/* A frame without meaning counts as one bad request, whatever number of candidates it should have
+ * had. */
 static cdmpp_status send_error(port *p, const cdmpp_err *why, cdmpp_err *err) {
     unsigned char head[8];
     cd_buf *b = &p->bad;
@@ -86,8 +89,9 @@ static cdmpp_status send_scores(port *p, size_t n, cdmpp_err *err) {
     return cd_line_reader_send(p->s->o.out, p->out, 4 * (1 + n), err);
 }
 
-/* n is checked against the frame's length before anything is allocated for n: each candidate takes at least 4 bytes. Only a lack of memory
- * ends the service; other errors are the answer to this frame. */
+/* n is checked against the frame's length before anything is allocated for n: each candidate takes
+ * at least 4 bytes. Only a lack of memory ends the service; other errors are the answer to this
+ * frame. */
 static cdmpp_status score(port *p, size_t len, cdmpp_err *err) {
     const size_t n = len >= 4 ? get_u32(p->frame) : 0;
     cdmpp_err why = {0};
@@ -102,7 +106,7 @@ static cdmpp_status score(port *p, size_t len, cdmpp_err *err) {
     const cdmpp_result r = {.size = sizeof r, .score_f32 = p->score, .status = p->status};
     const cdmpp_status st = cdmpp_score(p->s->c, &b, &r, &why);
     if (!st) return send_scores(p, n, err);
-    if (st == CDMPP_ENOMEM && err) *err = why;
+    if (st == CDMPP_ENOMEM) cd_err_from(err, &why);
     return st == CDMPP_ENOMEM ? st : send_error(p, &why, err);
 }
 

@@ -1,5 +1,6 @@
-/* Files of records in, lines of JSON out. Lines are scored in batches of 2048 by chunks of 64, and printed in their order. With evaluation the
- * measured and predicted seconds are kept for the figures at the end. */
+/* Files of records in, lines of JSON out. Lines are scored in batches of 2048 by chunks of 64, and
+ * printed in their order. With evaluation the measured and predicted seconds are kept for the
+ * figures at the end. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,8 +38,8 @@ struct cd_stream {
     double *weight;           /* (tasks) occurrences in networks */
     cd_trained_tasks trained; /* of the model, with evaluation */
     cd_online_adapt *adapt;   /* of o.adapt; NULL: nothing was measured */
-    cd_log *
-        told; /* while measured records are read: who hears of those that cannot be used; else NULL */
+    /* while measured records are read: who hears of those that cannot be used; else NULL */
+    cd_log *told;
     size_t measured, refused;
     uint64_t *own; /* (measured) of cd_stream_measured, ascending: the records themselves */
     size_t cap_own;
@@ -214,7 +215,8 @@ static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A measured record corrects what comes later. A device of the model of which no program was trained on is unknown to it. */
+/* A measured record corrects what comes later. A device of the model of which no program was
+ * trained on is unknown to it. */
 static cdmpp_status enter(cd_stream *s, const cd_predict_line *l, cd_scored *o, cdmpp_err *err) {
     const cd_trained_on *t = cd_model_trained_on(s->m);
     cdmpp_err why = o->err;
@@ -253,8 +255,8 @@ static void count_scored(cd_stream *s, const cd_predict_line *l, const cd_scored
     if (!s->stats.uncorrected++) s->stats.other = o->which.name;
 }
 
-/* With --strict the line with the error is still printed, and then its error ends the run. Pairs for the figures need a measured time
- * above 0. */
+/* With --strict the line with the error is still printed, and then its error ends the run. Pairs
+ * for the figures need a measured time above 0. */
 static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, cd_scored *o,
                               const cd_scored *from, cdmpp_err *err) {
     cd_wave_scale_answer closed;

@@ -1,6 +1,8 @@
-/* serving_bad -- rows of a table that cannot be used: the first ones in the order of the file are told, and how many more there are.
+/* serving_bad -- rows of a table that cannot be used: the first ones in the order of the file are
+ * told, and how many more there are.
  *
- *   row 9, row 2, row 5, ..  ->  add(), add(), ..  ->  tell(): FILE:2, FILE:5, FILE:9, "3 further rows are left out"
+ *   row 9, row 2, row 5, ..  ->  add(), add(), ..  ->  tell(): FILE:2, FILE:5, FILE:9, "3 further
+ *                                                     rows are left out"
  *
  * One thread. */
 #ifndef CD_SERVING_BAD_H

@@ -1,4 +1,5 @@
-/* Seconds of an operator: which rows of the tables speak for it, interpolation over several sizes, and a memory of what was asked. */
+/* Seconds of an operator: which rows of the tables speak for it, interpolation over several sizes,
+ * and a memory of what was asked. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,8 @@
 
 #define LEVEL  0.9
 #define NORMAL 1.6449 /* half of an interval of that level, in standard deviations */
-#define SMALL_SHARE                                                                                \
-    0.8 /* of the bandwidth that a small kernel reaches: docs/reference/serving.md */
+/* of the bandwidth that a small kernel reaches: docs/reference/serving.md */
+#define SMALL_SHARE 0.8
 #define HAND_OVER_S 1e-5
 
 enum { KEY = 2 + CD_LLM_OP_MAX_SIZE, VALUE = 4 }; /* numbers of a question; of its answer */
@@ -22,14 +23,16 @@ struct cd_serving_cost {
     const cd_device *d;
     long device; /* in the tables; CD_LLM_OP_NONE: not there */
     bool rows;   /* the tables have some of it, or of a GPU of the same chip */
-    uint32_t stack,
-        other; /* numbers of the name that questions carry, and of a stack of another library that the model knows; the same: it knows none */
+    /* numbers of the name that questions carry, and of a stack of another library that the model
+     * knows; the same: it knows none */
+    uint32_t stack, other;
     cd_serving_kernels kernels;
     cd_serving_kernel named[CD_LLM_OP_N_KIND];
     double between_s;
-    unsigned
-        told; /* CD_LLM_OP_NEW_* that answers tell: a stack without a version is none that is new */
-    double level; /* of the intervals that are asked for; 0: none, they take half of the time */
+    /* CD_LLM_OP_NEW_* that answers tell: a stack without a version is none that is new */
+    unsigned told;
+    /* of the intervals that are asked for; 0: none, they take half of the time */
+    double level;
     cd_serving_memo known; /* key_of to value_of */
     size_t asked;
 };
@@ -40,7 +43,8 @@ static bool same_maker(const char *a, const char *b) {
     return n && n == strcspn(b, "-") && !strncmp(a, b, n);
 }
 
-/* The asked stack where it was measured, else the one of its library with the most rows; 0: none has any. */
+/* The asked stack where it was measured, else the one of its library with the most rows; 0: none
+ * has any. */
 static uint32_t pick_stack(const cd_serving_cost *c, uint32_t asked, long device) {
     const cd_dict *names = &c->t->t.names;
     uint32_t best = 0;
@@ -57,7 +61,8 @@ static uint32_t pick_stack(const cd_serving_cost *c, uint32_t asked, long device
     return best;
 }
 
-/* In the tables, the GPU of the same chip that answers a family where this one has no rows. Each family has its own: a training may have products of one GPU and attention of another. */
+/* In the tables, the GPU of the same chip that answers a family where this one has no rows. Each
+ * family has its own: a training may have products of one GPU and attention of another. */
 static long like_of(const cd_serving_cost *c, cd_llm_op_family f) {
     const cd_device *twin = cd_llm_op_twin_of(c->m, c->d, f);
     return twin ? cd_llm_op_table_device(&c->t->t, twin) : CD_LLM_OP_NONE;
@@ -168,7 +173,8 @@ static cdmpp_status base_of(const cd_serving_cost *c, const cd_llm_op_record *r,
     return CDMPP_OK;
 }
 
-/* Sizes besides the axis that tables have grids of: between two of their values the ratio to the estimate is interpolated. */
+/* Sizes besides the axis that tables have grids of: between two of their values the ratio to the
+ * estimate is interpolated. */
 static unsigned grid_of(uint8_t kind) {
     switch (kind) {
     case CD_LLM_OP_GEMM: return 1u << 1 | 1u << 2; /* n, k */
@@ -248,24 +254,27 @@ enum { TWIN = 3, OTHER = 2 * TWIN };
 
 static bool sixteen(uint8_t type) { return type == CD_LLM_OP_T_BF16 || type == CD_LLM_OP_T_F16; }
 
-/* 0: the same type; TWIN: the other one of 16 bits, which moves as many bytes and runs on the same units; OTHER. */
+/* 0: the same type; TWIN: the other one of 16 bits, which moves as many bytes and runs on the same
+ * units; OTHER. */
 static int type_rank(uint8_t a, uint8_t b) {
     return a == b ? 0 : sixteen(a) && sixteen(b) ? TWIN : OTHER;
 }
 
-/* Rows of NCCL name no kernel, or name it. A serving library's own all-reduce writes to its peers' memory, so a group over several nodes cannot use it. */
+/* Rows of NCCL name no kernel, or name it. A serving library's own all-reduce writes to its peers'
+ * memory, so a group over several nodes cannot use it. */
 static bool reaches(const cd_serving_cost *c, uint32_t kernel, bool nodes) {
     return !nodes || !kernel || strcasestr(c->t->t.names.text[kernel], "nccl");
 }
 
-/* The kernel that was named for operators like this one; 0: none was, or it does not reach as far. */
+/* The kernel that was named for operators like this one; 0: none was, or it does not reach as
+ * far. */
 static uint32_t named_for(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes) {
     const uint32_t kernel = c->named[r->kind].of[r->type];
     return reaches(c, kernel, nodes) ? kernel : 0;
 }
 
-/* 0: the stack itself, 1: its library, 2: another, TWIN to TWIN + 2: of these with a twin of the type; OTHER: rows of something else. Collectives move bytes, whatever
- * their type is. */
+/* 0: the stack itself, 1: its library, 2: another, TWIN to TWIN + 2: of these with a twin of the
+ * type; OTHER: rows of something else. Collectives move bytes, whatever their type is. */
 static int rank_of(const cd_serving_cost *c, const cd_serving_group *g, const cd_llm_op_record *r,
                    bool nodes, long device) {
     const char *const *name = (const char *const *)c->t->t.names.text;
@@ -291,7 +300,8 @@ static int best_of(const cd_serving_cost *c, const cd_llm_op_record *r, bool nod
     return best;
 }
 
-/* Of several kernels the one that was measured nearest: a library has chosen it. Of those alike the fastest. */
+/* Of several kernels the one that was measured nearest: a library has chosen it. Of those alike the
+ * fastest. */
 static cdmpp_status by_stack(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes,
                              cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_record plain = *r;
@@ -315,7 +325,8 @@ static cdmpp_status by_stack(const cd_serving_cost *c, const cd_llm_op_record *r
 /* ---- calls that the host bounds ---- */
 #define NEAR_FLOOR 2.0
 
-/* The least time of a call of the library, where its tables were measured without graphs; 0: times are of the GPU. */
+/* The least time of a call of the library, where its tables were measured without graphs; 0: times
+ * are of the GPU. */
 static double floor_of(const cd_serving_cost *c, const cd_llm_op_record *r) {
     const cd_llm_op_codes codes = cd_llm_op_model_codes(c->m, c->t->t.names.text[c->stack], "");
     double least = 0;
@@ -329,8 +340,10 @@ static double floor_of(const cd_serving_cost *c, const cd_llm_op_record *r) {
     return least;
 }
 
-/* An engine hands steps out as graphs, or its part of a layer counts (layer_s): the host does not bound each call. What the GPU takes for such a call tables tell of
- * another operator that moves as many bytes on the same units: of products with blocks of scales those with one scale, of latent attention that of another library. */
+/* An engine hands steps out as graphs, or its part of a layer counts (layer_s): the host does not
+ * bound each call. What the GPU takes for such a call tables tell of another operator that moves as
+ * many bytes on the same units: of products with blocks of scales those with one scale, of latent
+ * attention that of another library. */
 static cdmpp_status fresh(cd_serving_cost *c, const cd_llm_op_record *r, bool nodes,
                           cd_serving_time *out, cdmpp_err *err) {
     const bool blocks = r->kind == CD_LLM_OP_GEMM && r->type == CD_LLM_OP_T_FP8_BLOCK,
@@ -359,10 +372,8 @@ static void key_of(const cd_serving_op *o, double key[KEY]) {
     memcpy(key + 2, o->r.size, sizeof o->r.size);
 }
 
-enum {
-    NEWS = 16 << CD_LLM_OP_N_NEWS,
-    TYPES = 16 * NEWS
-}; /* 16 times the values of cd_llm_op_answer's news; these times those of alike */
+/* 16 times the values of cd_llm_op_answer's news; these times those of alike */
+enum { NEWS = 16 << CD_LLM_OP_N_NEWS, TYPES = 16 * NEWS };
 _Static_assert(CD_LLM_OP_N_TYPE < TYPES / NEWS, "alike has room");
 
 /* 1 + its number in the model; 0: no twin has answered. */

@@ -22,11 +22,13 @@ struct cd_serving_tables {
 /* ---- kernels that are named: serving_tables.c ---- */
 /* Of a kind without a word every name. */
 bool cd_serving_kernels_has(const cd_serving_kernels *k, uint8_t kind, const char *name);
-/* What the kind's word means in the tables; of a kind without a word nothing. Without tables a name that the model knows, which they get, for all types. Errors: ESCHEMA, ENOMEM. */
+/* What the kind's word means in the tables; of a kind without a word nothing. Without tables a name
+ * that the model knows, which they get, for all types. Errors: ESCHEMA, ENOMEM. */
 cdmpp_status cd_serving_kernels_find(const cd_serving_kernels *k, cd_serving_tables *t,
                                      const cd_llm_op_model *m, uint8_t kind, cd_serving_kernel *out,
                                      cdmpp_err *err);
-/* named (CD_LLM_OP_N_KIND). Errors: ERANGE: a kernel that was named is of no type of the layout's operators, or the model has no operators of its kind. */
+/* named (CD_LLM_OP_N_KIND). Errors: ERANGE: a kernel that was named is of no type of the layout's
+ * operators, or the model has no operators of its kind. */
 cdmpp_status cd_serving_kernels_check(const cd_serving_kernel *named, const cd_serving_model *m,
                                       const cd_serving_layout *l, cdmpp_err *err);
 #endif

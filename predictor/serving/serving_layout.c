@@ -71,10 +71,8 @@ cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layou
 /* ---- memory ---- */
 static double weight_bytes(const cd_serving_model *m, const cd_serving_layout *l) {
     const cd_serving_weights w = cd_serving_weights_of(m, l->tp);
-    const double table =
-        2 * m->vocab * m->hidden / l->tp *
-        (m->tied || l->pp > 1 ? 1
-                              : 2); /* of several stages the first has one, the last the other */
+    /* of several stages the first has one, the last the other */
+    const double table = 2 * m->vocab * m->hidden / l->tp * (m->tied || l->pp > 1 ? 1 : 2);
     const double attention =
         m->attention_layers * (w.attention + w.index) * cd_serving_weight_each(m, l->project);
     const double states = m->state.layers * w.state * cd_serving_weight_each(m, l->recurrent),
@@ -87,7 +85,8 @@ static double weight_bytes(const cd_serving_model *m, const cd_serving_layout *l
     return layers / l->pp + table;
 }
 
-/* Layers with a window keep no more than the window: of a sequence of `length` that part of each token. States are of a sequence: each of its tokens has a part. */
+/* Layers with a window keep no more than the window: of a sequence of `length` that part of each
+ * token. States are of a sequence: each of its tokens has a part. */
 static double token_bytes(const cd_serving_model *m, const cd_serving_layout *l, double length) {
     const double part = m->window_layers > 0 ? fmin(1, m->window / length) : 1,
                  layers = m->attention_layers - (1 - part) * m->window_layers;
@@ -115,7 +114,8 @@ static double activation_bytes(const cd_serving_model *m, const cd_serving_layou
 /* Descriptions and data sheets count memory in GiB. */
 #define GIB 1073741824.0
 
-/* reserve_gb is of a card with so many GiB: graphs and workspaces are fewer on a smaller one, as libraries choose smaller batches there. */
+/* reserve_gb is of a card with so many GiB: graphs and workspaces are fewer on a smaller one, as
+ * libraries choose smaller batches there. */
 #define RESERVE_OF 80.0
 
 /* What is left for the cache. */
@@ -147,9 +147,8 @@ cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_la
     out->limit = out->weights + out->activations + out->reserve + room;
     out->tokens = floor(fmax(room, 0) / out->token);
     if (floor(out->tokens / l->pp) >= longest) return CDMPP_OK;
-    const double least =
-        out->token * longest *
-        l->pp; /* of the batches on their way through the stages each has its part of the cache */
+    /* of the batches on their way through the stages each has its part of the cache */
+    const double least = out->token * longest * l->pp;
     return cd_err_key(
         err,
         CD_FAIL(err, ERANGE,

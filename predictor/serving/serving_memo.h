@@ -1,9 +1,11 @@
 /* serving_memo -- what was asked before: numbers to numbers, in memory. Of predictor/serving alone.
  *
- *   memo   any numbers as the key: a table of hashes, values where they were first put
- *   sums   two whole numbers as the key: small ones are places in arrays, as one step has about the tokens and lengths of the one before; others are in a memo
+ *   memo  any numbers as the key: a table of hashes, values where they were first put
+ *   sums  two whole numbers as the key: small ones are places in arrays, as one step has about the
+ *         tokens and lengths of the one before; others are in a memo
  *
- * A sweep asks some hundred million times, so a question costs as much as the memory that it touches. */
+ * A sweep asks some hundred million times, so a question costs as much as the memory that it
+ * touches. */
 #ifndef CD_SERVING_MEMO_H
 #define CD_SERVING_MEMO_H
 #include "base/core/core.h"
@@ -11,8 +13,8 @@
 typedef struct cd_serving_memo {
     size_t n_key, n_value; /* set by the owner, the rest zeroed */
     size_t n, n_slot, n_page, cap_page;
-    uint64_t
-        *slot; /* (n_slot) upper half: of the hash; lower half: number of the entry + 1; 0: free */
+    /* (n_slot) upper half: of the hash; lower half: number of the entry + 1; 0: free */
+    uint64_t *slot;
     double **page; /* (n_page) entries, which never move: key, then values */
 } cd_serving_memo;
 

@@ -5,8 +5,8 @@
 #include "predictor/serving/serving.h"
 
 static cd_serving_op *put(cd_serving_ops *o, const char *name, double count, cd_llm_op_record r) {
-    assert(o->n <
-           CD_SERVING_MAX_OP); /* which operators there are is written below, not in a file */
+    /* which operators there are is written below, not in a file */
+    assert(o->n < CD_SERVING_MAX_OP);
     cd_serving_op *v = &o->v[o->n++];
     *v = (cd_serving_op){.name = name, .r = r, .count = count};
     return v;
@@ -30,8 +30,10 @@ static void small(const cd_serving_layout *l, cd_serving_ops *o, const char *nam
         ->bytes = m * bytes_each;
 }
 
-/* NCCL's model of its own latencies (its file tuning.cc, protocol LL): a step over NVLink, times 1.8 in a group of several nodes, and a step over the network in a tree
- * or a ring. What a group of nodes takes longer than one node of it: all-reduces as trees up and down, the others as a ring. */
+/* NCCL's model of its own latencies (its file tuning.cc, protocol LL): a step over NVLink, times
+ * 1.8 in a group of several nodes, and a step over the network in a tree or a ring. What a group of
+ * nodes takes longer than one node of it: all-reduces as trees up and down, the others as a
+ * ring. */
 #define HOP_S        0.6e-6
 #define HOP_OF_NODES 1.8
 #define TREE_S       5e-6
@@ -98,7 +100,8 @@ static void projections(const cd_serving_model *m, const cd_serving_layout *l, d
     product(o, "attention_out", layers, l->project, t, m->hidden, heads * m->v_dim);
 }
 
-/* Products into a state and out of it, and the short convolution; the state itself is with attention. */
+/* Products into a state and out of it, and the short convolution; the state itself is with
+ * attention. */
 static void states(const cd_serving_model *m, const cd_serving_layout *l, double t,
                    cd_serving_ops *o) {
     const cd_serving_state *s = &m->state;
@@ -121,7 +124,8 @@ static void dense(const cd_serving_model *m, const cd_serving_layout *l, double 
     collective(l, o, "all_reduce_ffn", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
 }
 
-/* Tables have experts with a gate, three products: without one they are as those of a smaller width. */
+/* Tables have experts with a gate, three products: without one they are as those of a smaller
+ * width. */
 static double width_with_gate(const cd_serving_model *m) {
     return m->products > 2 ? m->expert_ffn : ceil(m->expert_ffn * m->products / 3);
 }
@@ -179,11 +183,13 @@ void cd_serving_ops_experts(const cd_serving_model *m, const cd_serving_layout *
     if (m->sparse_layers > 0) sparse(m, l, t, all, m->sparse_layers, decode, o);
 }
 
-/* From stage to stage: inside a node over the GPUs' own links, from the last stage of a node over the network. */
+/* From stage to stage: inside a node over the GPUs' own links, from the last stage of a node over
+ * the network. */
 static void hand_overs(const cd_serving_model *m, const cd_serving_layout *l, double t,
                        cd_serving_ops *o) {
-    const double stages = l->node > 0 ? fmax(1, floor(l->node / (l->tp * l->dp))) : l->pp,
-                 between = ceil(l->pp / stages) - 1, count[] = {l->pp - 1 - between, between};
+    const double stages = l->node > 0 ? fmax(1, floor(l->node / (l->tp * l->dp))) : l->pp;
+    const double between = ceil(l->pp / stages) - 1;
+    const double count[] = {l->pp - 1 - between, between};
     for (size_t i = 0; i < 2; i++) {
         if (!(count[i] > 0)) continue;
         small(l, o, i ? "hand_over_nodes" : "hand_over", count[i], t, 2 * m->hidden);
@@ -216,15 +222,15 @@ void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, 
 /* ---- attention ---- */
 static void windows(const cd_serving_model *m, const char *all, const char *some,
                     cd_llm_op_record r, size_t at, double length, cd_serving_ops *o) {
-    const double part = m->window > 0 && m->window < length
-                            ? m->window_layers
-                            : 0; /* a window that is longer than the sequence hides nothing */
+    /* a window that is longer than the sequence hides nothing */
+    const double part = m->window > 0 && m->window < length ? m->window_layers : 0;
     if (m->attention_layers > part) put(o, all, m->attention_layers - part, r);
     r.size[at] = m->window;
     if (part > 0) put(o, some, part, r);
 }
 
-/* The state of each sequence goes through chunks of a prompt: within a chunk every token with every one, and chunk and state with each other three times. */
+/* The state of each sequence goes through chunks of a prompt: within a chunk every token with every
+ * one, and chunk and state with each other three times. */
 #define CHUNK 64.0
 static void state_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch,
                          double n, cd_serving_ops *o) {
@@ -267,7 +273,8 @@ static void absorbed(const cd_serving_model *m, const cd_serving_layout *l, cons
                            .size = {rows, m->v_dim, m->kv_rank, heads}});
 }
 
-/* Scores of an index: each token against the mean of those before it, all heads at once; and the choice. */
+/* Scores of an index: each token against the mean of those before it, all heads at once; and the
+ * choice. */
 static void index_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch,
                          double n, cd_serving_ops *o) {
     const cd_llm_op_type t =
@@ -280,7 +287,8 @@ static void index_prompt(const cd_serving_model *m, const cd_serving_layout *l, 
     small(l, o, "index_choice", m->attention_layers, batch * n, 4 * n);
 }
 
-/* Sparse attention takes each token of a prompt as one that decodes; kernels take as long for the first tokens, which have fewer to choose from. */
+/* Sparse attention takes each token of a prompt as one that decodes; kernels take as long for the
+ * first tokens, which have fewer to choose from. */
 static void chosen_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch,
                           double n, cd_serving_ops *o) {
     index_prompt(m, l, batch, n, o);
@@ -332,7 +340,7 @@ void cd_serving_ops_decode(const cd_serving_model *m, const cd_serving_layout *l
     else
         absorbed(m, l, "attention_decode", batch,
                  m->index_topk > 0 ? fmin(past, m->index_topk) : past, o);
+    /* keys in 8 bits with their scales, and scores */
     if (m->index_topk > 0)
-        small(l, o, "index_scores", m->attention_layers, batch,
-              past * (m->index_dim + 8)); /* keys in 8 bits with their scales, and scores */
+        small(l, o, "index_scores", m->attention_layers, batch, past * (m->index_dim + 8));
 }

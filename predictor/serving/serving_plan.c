@@ -1,4 +1,5 @@
-/* One configuration: types and limits chosen, memory checked, one scheduler simulated for all alike, sums and intervals. */
+/* One configuration: types and limits chosen, memory checked, one scheduler simulated for all
+ * alike, sums and intervals. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,8 +91,8 @@ cd_serving_about cd_serving_session_about(const cd_serving_session *s, const cha
 }
 
 enum { NODE = 8 };
-#define QUEUE                                                                                      \
-    0.1 /* of all requests, in the mean: a queue that does not grow is far shorter where there are many */
+/* of all requests, in the mean: a queue that does not grow is far shorter where there are many */
+#define QUEUE 0.1
 
 double cd_serving_overload(const cd_serving_config *c, const cd_serving_answer *a) {
     const double answered = a->r.tokens_s / c->osl, all = answered * a->r.total_s;
@@ -276,8 +277,8 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
 }
 
 static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) {
-    const double x[] = {a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph},
-                 y[] = {b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph};
+    const double x[] = {a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph};
+    const double y[] = {b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (x[i] < y[i] || x[i] > y[i]) return false;
     return cd_serving_engine_alike(a, b);
@@ -317,13 +318,15 @@ static cdmpp_status run_worker(cd_serving_session *s, const worker *w, cd_servin
 }
 
 /* ---- both forms ---- */
-/* Means of requests count by how many each kind of scheduler answers; a median or a percentile of all lies between those of the kinds, and is put there. */
+/* Means of requests count by how many each kind of scheduler answers; a median or a percentile of
+ * all lies between those of the kinds, and is put there. */
 static void add_kind(cd_serving_result *sum, const cd_serving_result *r, double n, double *weight) {
     double *const to[] = {&sum->ttft_s, &sum->ttft_median_s, &sum->ttft_p99_s,
                           &sum->tpot_s, &sum->tpot_p99_s,    &sum->request_s};
     const double from[] = {r->ttft_s, r->ttft_median_s, r->ttft_p99_s,
-                           r->tpot_s, r->tpot_p99_s,    r->request_s},
-                 w = isfinite(r->tokens_s) ? n * r->tokens_s : n, all = *weight + w;
+                           r->tpot_s, r->tpot_p99_s,    r->request_s};
+    const double w = isfinite(r->tokens_s) ? n * r->tokens_s : n;
+    const double all = *weight + w;
     for (size_t i = 0; i < sizeof to / sizeof *to; i++)
         *to[i] = *weight > 0 ? *to[i] + (from[i] - *to[i]) * (w / all) : from[i];
     sum->tokens_s += n * r->tokens_s, sum->running += n * r->running,
@@ -333,12 +336,15 @@ static void add_kind(cd_serving_result *sum, const cd_serving_result *r, double 
     *weight = all;
 }
 
-/* Of n schedulers that share a load: the requests in flight are whole, so some may have one more than the others, or none. Sums of all. */
+/* Of n schedulers that share a load: the requests in flight are whole, so some may have one more
+ * than the others, or none. Sums of all. */
 static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, const worker *w,
                             double n, cd_serving_load load, cd_serving_result *out,
                             cdmpp_err *err) {
-    const double all = load.concurrency, few = floor(all / n), more = all - few * n,
-                 kind[][2] = {{more, few + 1}, {n - more, few}};
+    const double all = load.concurrency;
+    const double few = floor(all / n);
+    const double more = all - few * n;
+    const double kind[][2] = {{more, few + 1}, {n - more, few}};
     double weight = 0;
     *out = (cd_serving_result){0};
     for (size_t i = 0; i < 2; i++) {
@@ -366,7 +372,8 @@ static cd_serving_load load_of(const cd_serving_config *c) {
                              .seed = 1};
 }
 
-/* Seconds in which the cache of a prompt goes from the GPUs that computed it to those that decode, each of them at its own rate. */
+/* Seconds in which the cache of a prompt goes from the GPUs that computed it to those that decode,
+ * each of them at its own rate. */
 static cdmpp_status copy_s(const cd_serving_config *c, const worker *p, double *out,
                            cdmpp_err *err) {
     const double rate = p->layout.node > 0 && p->layout.node_bytes_s > 0 ? p->layout.node_bytes_s
@@ -386,8 +393,9 @@ static cdmpp_status copy_s(const cd_serving_config *c, const worker *p, double *
 enum { SPLITS = 16 };
 #define SETTLED 0.01 /* of the time of a request */
 
-/* A request of a closed loop is either with the workers of prompts or with those that decode. Each kind is simulated while a request is away as long as the other kind keeps
- * it, until both times stay the same. */
+/* A request of a closed loop is either with the workers of prompts or with those that decode. Each
+ * kind is simulated while a request is away as long as the other kind keeps it, until both times
+ * stay the same. */
 static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, worker *p, worker *d,
                           cd_serving_result *out, cdmpp_err *err) {
     const double np = c->worker.count * p->schedulers, nd = c->decode.count * d->schedulers;
@@ -410,8 +418,9 @@ static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, wor
     out->ttft_median_s = first.ttft_median_s + copy + last.ttft_median_s;
     out->ttft_p99_s = first.ttft_p99_s + copy + last.ttft_p99_s;
     out->request_s = first.request_s + copy + last.request_s;
+    /* Little's law */
     if (c->concurrency > 0 && out->request_s > 0)
-        out->tokens_s = cd_serving_in_flight(c) / out->request_s * c->osl; /* Little's law */
+        out->tokens_s = cd_serving_in_flight(c) / out->request_s * c->osl;
     else out->tokens_s = fmin(last.tokens_s, first.tokens_s * c->osl);
     out->waiting += first.waiting, out->idle += first.idle, out->cut |= first.cut;
     out->total_s = (double)NAN;
@@ -443,7 +452,8 @@ static void interval(double s, double sigma, double spread, bool known, double l
     *low = s * exp(-half), *high = s * exp(half);
 }
 
-/* Constants that were fitted on one model, on one GPU and of one type say less of others. Words that `fitted` leaves out at its end may be any. */
+/* Constants that were fitted on one model, on one GPU and of one type say less of others. Words
+ * that `fitted` leaves out at its end may be any. */
 static bool is_fitted(const worker *w, const cd_serving_model *m) {
     char here[2 * CD_SERVING_NAME + 128];
     const char *fitted = w->k.k->fitted;
@@ -467,10 +477,9 @@ static cdmpp_status ranges(cd_serving_session *s, const cd_serving_config *c, co
     const double copies = fmax(1, d->limit.copies), mean = out->r.running / n,
                  running = fmax(1, copies > 1 ? ceil(mean) : round(mean)),
                  each = ceil(running / copies);
-    const cd_serving_step one = {.prompts = 1, .isl = c->isl},
-                          many = {.decodes = each,
-                                  .context = c->isl + c->osl / 2,
-                                  .others = running - each};
+    const cd_serving_step one = {.prompts = 1, .isl = c->isl};
+    const cd_serving_step many = {
+        .decodes = each, .context = c->isl + c->osl / 2, .others = running - each};
     CD_TRY(engine_of(s, p, &e, err));
     CD_TRY(cd_serving_step_rows(e, &one, s->shared, prompt, err));
     CD_TRY(engine_of(s, d, &e, err));

@@ -66,7 +66,8 @@ static void put_engine(const char *of, const cd_serving_worker *w, cd_buf *b) {
                 w->count > 1 ? "s" : "", of, w->tp * w->pp * w->dp, w->tp, w->pp, w->dp, w->ep);
 }
 
-/* Where prompts and decoding have engines of their own, the line of the table has room for those of prompts alone. */
+/* Where prompts and decoding have engines of their own, the line of the table has room for those of
+ * prompts alone. */
 static void put_engines(const cd_serving_said *v, cd_buf *b) {
     if (!(v->c->decode.count > 0)) return;
     cd_buf_puts(b, "\n");
@@ -76,18 +77,38 @@ static void put_engines(const cd_serving_said *v, cd_buf *b) {
     cd_buf_putf(b, ": %g GPUs; memory and limits are those of decoding\n", v->a->gpus);
 }
 
-static void put_memory(const cd_serving_said *v, cd_buf *b) {
+/* Where there are several answers, which one this is of. */
+static void put_whose(const cd_serving_said *v, cd_buf *b) {
+    const cd_serving_worker *w = &v->c->worker;
+    cd_buf_putf(b, " (%s, tp %g, pp %g, dp %g, ep %g, %g in flight)", v->c->gpu, w->tp, w->pp,
+                w->dp, w->ep, v->c->concurrency);
+}
+
+static void put_memory_line(const cd_serving_said *v, bool several, cd_buf *b) {
     const cd_serving_memory *m = &v->a->memory;
-    put_engines(v, b);
+    cd_buf_puts(b, "\nmemory of a GPU");
+    if (several) put_whose(v, b);
     cd_buf_putf(b,
-                "\nmemory of a GPU: weights %.2f GB, cache %.4g kB a token and room for %.0f "
-                "tokens, activations %.2f GB, reserve %.2f GB, of %.2f GB\n",
+                ": weights %.2f GB, cache %.4g kB a token and room for %.0f tokens, activations "
+                "%.2f GB, reserve %.2f GB, of %.2f GB\n",
                 m->weights * 1e-9, m->token * 1e-3, m->tokens, m->activations * 1e-9,
                 m->reserve * 1e-9, m->limit * 1e-9);
+    const cd_str prompts = cd_enum_names_at(CD_SERVING_PROMPTS, (int)v->a->limit.prompts);
     cd_buf_putf(b, "a step: at most %.0f tokens and %.0f sequences; prompts %.*s\n",
-                v->a->limit.tokens, v->a->limit.sequences,
-                (int)cd_enum_names_at(CD_SERVING_PROMPTS, (int)v->a->limit.prompts).n,
-                cd_enum_names_at(CD_SERVING_PROMPTS, (int)v->a->limit.prompts).p);
+                v->a->limit.tokens, v->a->limit.sequences, (int)prompts.n, prompts.p);
+}
+
+/* Of the first answers: a long list has it in JSON. */
+static void put_memory(const cd_serving_said *v, size_t n, const cd_serving_said *first,
+                       cd_buf *b) {
+    enum { MOST = 4 };
+    size_t put = 0;
+    put_engines(first, b);
+    for (size_t i = 0; i < n && put < MOST; i++) {
+        if (!v[i].a) continue;
+        put_memory_line(&v[i], n > 1, b);
+        put++;
+    }
 }
 
 static void put_sizes(const cd_llm_op_record *r, cd_buf *b) {
@@ -106,8 +127,8 @@ static void put_new(const cd_serving_rows *r, cd_buf *b) {
         const cd_str w = cd_enum_names_at(CD_LLM_OP_NEWS, k);
         if (!(r->new_s[k] > 0)) continue;
         cd_buf_putf(b, "%s%.*s %.3g %%",
-                    any ? ", " : "\nno training row has (of the operators' time): ", (int)w.n, w.p,
-                    100 * r->new_s[k] / gpu_s(r));
+                    any ? ", " : "\nnot in the training rows, by share of the operators' time: ",
+                    (int)w.n, w.p, 100 * r->new_s[k] / gpu_s(r));
         any = true;
     }
     if (any) cd_buf_puts(b, "\n");
@@ -118,8 +139,11 @@ static void put_new(const cd_serving_rows *r, cd_buf *b) {
                     100 * r->unknown_s / gpu_s(r));
 }
 
-static void put_rows(const char *title, const cd_serving_rows *r, cd_buf *b) {
-    cd_buf_putf(b, "\n%s: ", title);
+static void put_rows(const char *title, const cd_serving_rows *r, const cd_serving_said *whose,
+                     cd_buf *b) {
+    cd_buf_putf(b, "\n%s", title);
+    if (whose) put_whose(whose, b);
+    cd_buf_puts(b, ": ");
     cd_units_put_seconds(b, r->total_s);
     cd_buf_puts(b, "\n\n| operator | kind | type | runs | time | share % | answer | sizes |\n| --- "
                    "| --- | --- | --: | --: | --: | --- | --- |\n");
@@ -189,13 +213,15 @@ void cd_serving_text(const cd_serving_said *v, size_t n, cd_buf *b) {
     for (size_t i = 0; i < n; i++) put_load(&v[i], b);
     if (!first) return;
     if (first->c->given) put_total(first, b);
-    put_memory(first, b);
-    if (first->prompt) put_rows("a step with one prompt", first->prompt, b);
-    if (first->decode) put_rows("a step that decodes", first->decode, b);
+    const cd_serving_said *whose = n > 1 ? first : NULL;
+    put_memory(v, n, first, b);
+    if (first->prompt) put_rows("a step with one prompt", first->prompt, whose, b);
+    if (first->decode) put_rows("a step that decodes", first->decode, whose, b);
 }
 
 /* ---- JSON ---- */
-/* Names and values of the question are those of a table of docs/reference/llm-operators.md, but `kind`, which is its `op`. */
+/* Names and values of the question are those of a table of docs/reference/llm-operators.md, but
+ * `kind`, which is its `op`. */
 static void json_row(cd_json_writer *w, const cd_serving_row *v, double step_s) {
     const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
     char news[CD_LLM_OP_NEWS_TEXT];
@@ -398,8 +424,8 @@ static void put_errors(errors *x, const char *what, cd_buf *b) {
 }
 
 cdmpp_status cd_serving_errors(const cd_serving_said *v, size_t n, cd_buf *b, cdmpp_err *err) {
-    errors t = {.e = cd_mem_zalloc(n + 1, sizeof(double))},
-           p = {.e = cd_mem_zalloc(n + 1, sizeof(double))};
+    errors t = {.e = cd_mem_zalloc(n + 1, sizeof(double))};
+    errors p = {.e = cd_mem_zalloc(n + 1, sizeof(double))};
     for (size_t i = 0; t.e && p.e && i < n; i++) {
         if (!v[i].a) continue;
         add(&t, v[i].a->r.ttft_s, v[i].a->ttft_low_s, v[i].a->ttft_high_s, v[i].c->ttft_s);

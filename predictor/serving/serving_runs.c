@@ -173,7 +173,7 @@ static cdmpp_status rows(const char *path, const cd_serving_config *usual, cd_se
         const cdmpp_status st =
             cd_err_at(&why, row(&out->t, i, usual, &out->v[out->n], &why), path, out->t.line[i]);
         if (st && (!bad || !cd_op_line_is_bad(st))) {
-            if (err) *err = why;
+            cd_err_from(err, &why);
             return st;
         }
         if (st) cd_serving_bad_add(bad, &why), out->n_bad++;

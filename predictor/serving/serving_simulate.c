@@ -1,11 +1,16 @@
-/* A scheduler of one engine, step by step; steps of decoding in which nothing changes are taken at once.
+/* A scheduler of one engine, step by step; steps of decoding in which nothing changes are taken at
+ * once.
  *
- *   request ──> front end, one at a time ──> queue ──> prompt in one or more steps ──> first token ──> a token a step ──> end ──> next request
+ *   request ─> front end, one at a time ─> queue ─> prompt in one or more steps ─> first token ─> a
+ *     token a step ─> end ─> next request
  *
- * (1) `turn` counts steps in which sequences decode; a sequence that joined at d with n tokens to go ends at d + n;
+ * (1) `turn` counts steps in which sequences decode; a sequence that joined at d with n tokens to
+ *     go ends at d + n;
  * (2) the running sequences are a heap by their last turn;
- * (3) `held` is the sum of the lengths of the running sequences' caches, of which all grow by one in a turn;
- * (4) prompts that are computed in parts are the first ones of the queue: each copy has one of them at most. */
+ * (3) `held` is the sum of the lengths of the running sequences' caches, of which all grow by one
+ *     in a turn;
+ * (4) prompts that are computed in parts are the first ones of the queue: each copy has one of them
+ *     at most. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +24,8 @@ typedef struct {
     uint32_t isl, osl, made;        /* made: tokens before it was put back */
     uint32_t copy;                  /* that computes it, where a part is computed */
     bool ends;                      /* its prompt, in this step */
-    double part, taken;          /* tokens of its prompt: computed in steps before, in this step */
+    /* tokens of its prompt: computed in steps before, in this step */
+    double part, taken;
     uint64_t joined, last, seen; /* turns; steps before it was ready */
 } request;
 
@@ -41,26 +47,29 @@ typedef struct {
     const cd_serving_load *load;
     cd_serving_limits limit; /* of all copies together */
     double copies;
-    copy *
-        copy; /* (copies) of these the first n_copy; a step has given nothing to the last of them, nor to those behind it, which are like it */
+    /* (copies) of these the first n_copy; a step has given nothing to the last of them, nor to
+     * those behind it, which are like it */
+    copy *copy;
     size_t n_copy;
     request *r;
     uint32_t *wait; /* (n) requests in the queue, a ring */
     running *heap;  /* (n) */
-    size_t n, sent, done, head, n_wait, n_seen, n_part,
-        n_run; /* the first ones of the queue: n_seen are ready, of n_part a part is computed */
+    /* the first ones of the queue: n_seen are ready, of n_part a part is computed */
+    size_t n, sent, done, head, n_wait, n_seen, n_part, n_run;
     uint64_t turn;
     double now, front, held; /* front: when the front end is free */
     double promised;         /* tokens that running sequences have at their end */
     double run_time, busy_time, wait_time, crowded_time, put_back, request_s;
-    bool crowded; /* sequences that decode leave the first prompt no room in a step */
+    /* sequences that decode leave the first prompt no room in a step */
+    bool crowded;
     uint64_t steps;
 } sim;
 
 /* What a step takes of the queue. */
 typedef struct {
-    size_t n, whole; /* requests, the first ones of the queue; of these, whose prompts end in it */
-    double tokens;   /* of all copies */
+    /* requests, the first ones of the queue; of these, whose prompts end in it */
+    size_t n, whole;
+    double tokens; /* of all copies */
 } taken;
 
 /* ---- running sequences ---- */
@@ -73,7 +82,8 @@ static void up(sim *s, size_t i, running v) {
     s->heap[i] = v;
 }
 
-/* The last one, which has lost its place, takes the free place i or one below it; of put_back also one above it. */
+/* The last one, which has lost its place, takes the free place i or one below it; of put_back also
+ * one above it. */
 static void fill(sim *s, size_t i) {
     const running v = s->heap[s->n_run];
     for (size_t k; (k = 2 * i + 1) < s->n_run; i = k) {
@@ -157,13 +167,15 @@ static void see(sim *s) {
         waiting(s, s->n_seen)->seen = s->steps;
 }
 
-/* Steps are put together ahead of their time, so a request is in none of the next ones; an engine that has nothing to do waits for nothing. */
+/* Steps are put together ahead of their time, so a request is in none of the next ones; an engine
+ * that has nothing to do waits for nothing. */
 static bool is_ready(const sim *s, size_t k) {
     return k < s->n_seen &&
            (!s->n_run || s->steps >= waiting(s, k)->seen + (uint64_t)s->limit.ahead);
 }
 
-/* Is there room in the cache for `more` beside what is held, and for a turn of all; of a sequence alone always, as the layout was checked. */
+/* Is there room in the cache for `more` beside what is held, and for a turn of all; of a sequence
+ * alone always, as the layout was checked. */
 static bool fits(const sim *s, double held, double more, double to_come, size_t others) {
     return !others || held + more + (s->limit.reserved ? to_come : (double)others + 1) <=
                           s->limit.cache_tokens;
@@ -194,8 +206,9 @@ static bool roomier(const copy *a, const copy *b) {
     return a->room > b->room || (!(a->room < b->room) && a->prompts < b->prompts);
 }
 
-/* Of a prompt with `left` tokens to go, of which no copy has a part: the copy with the most room; where no copy has room for all of them, the one with the most that can
- * compute a part. Prompts that are there already take no room: each copy gets as many. */
+/* Of a prompt with `left` tokens to go, of which no copy has a part: the copy with the most room;
+ * where no copy has room for all of them, the one with the most that can compute a part. Prompts
+ * that are there already take no room: each copy gets as many. */
 static uint32_t copy_for(const sim *s, double left) {
     size_t most = 0, part = 0;
     for (size_t i = 1; i < s->n_copy; i++) {
@@ -207,7 +220,8 @@ static uint32_t copy_for(const sim *s, double left) {
     return (uint32_t)(left > s->copy[most].room ? part : most);
 }
 
-/* Tokens of a prompt in this step: all that are left, a part, or none. A copy computes a part of one prompt alone. */
+/* Tokens of a prompt in this step: all that are left, a part, or none. A copy computes a part of
+ * one prompt alone. */
 static void take_one(sim *s, request *r, double left) {
     copy *c = copy_of(s, r->copy);
     r->ends = !(left > c->room);
@@ -265,8 +279,8 @@ static void prompts_done(sim *s, const taken *t) {
         if (!left) end(s, id);
         else join(s, id), s->held += r->isl + r->made + 1.0;
     }
-    s->n_part = (t->n > s->n_part ? t->n : s->n_part) -
-                t->whole; /* those that were not taken have their parts still */
+    /* those that were not taken have their parts still */
+    s->n_part = (t->n > s->n_part ? t->n : s->n_part) - t->whole;
 }
 
 static void turns_done(sim *s, uint64_t turns) {
@@ -282,8 +296,8 @@ static void turns_done(sim *s, uint64_t turns) {
 /* The newest sequence gives its cache back and waits in front of all. */
 static void put_back(sim *s) {
     size_t newest = 0;
-    for (; s->n_part; s->n_part--)
-        waiting(s, s->n_part - 1)->part = 0; /* so do prompts that are computed in part */
+    /* so do prompts that are computed in part */
+    for (; s->n_part; s->n_part--) waiting(s, s->n_part - 1)->part = 0;
     for (size_t i = 1; i < s->n_run; i++) {
         const uint32_t a = s->heap[i].id, b = s->heap[newest].id;
         if (s->r[a].joined > s->r[b].joined || (s->r[a].joined == s->r[b].joined && a > b))
@@ -299,14 +313,16 @@ static void put_back(sim *s) {
     s->put_back++;
 }
 
-/* Requests wait from when they are ready on; those that come later are in the ring, too. `taken_s`: of the step that has just ended. */
+/* Requests wait from when they are ready on; those that come later are in the ring, too. `taken_s`:
+ * of the step that has just ended. */
 static void count_waiting(sim *s, double taken_s) {
     s->wait_time += taken_s * (double)s->n_seen;
     for (size_t k = s->n_seen; k < s->n_wait && waiting(s, k)->ready < s->now; k++)
         s->wait_time += s->now - waiting(s, k)->ready;
 }
 
-/* How many steps of decoding in a row: until a sequence ends, the cache is full, or a request comes. */
+/* How many steps of decoding in a row: until a sequence ends, the cache is full, or a request
+ * comes. */
 static uint64_t turns_of(const sim *s, double each) {
     double n = (double)(s->heap[0].last - s->turn);
     if (!s->limit.reserved)
@@ -321,15 +337,16 @@ static uint64_t turns_of(const sim *s, double each) {
 static double tokens_of(const copy *c) { return c->tokens + c->part; }
 
 static bool heavier(const copy *a, const copy *b) {
-    const double x[] = {tokens_of(a), a->past, a->prompts},
-                 y[] = {tokens_of(b), b->past, b->prompts};
+    const double x[] = {tokens_of(a), a->past, a->prompts};
+    const double y[] = {tokens_of(b), b->past, b->prompts};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (x[i] < y[i] || x[i] > y[i]) return x[i] > y[i];
     return false;
 }
 
-/* Of the copies the one with the most tokens: the others wait for it; of those with as many the one whose part is behind the most. It has one of the sequences that are one
- * more than the others have. Of prompts of several lengths the mean counts. */
+/* Of the copies the one with the most tokens: the others wait for it; of those with as many the one
+ * whose part is behind the most. It has one of the sequences that are one more than the others
+ * have. Of prompts of several lengths the mean counts. */
 static cd_serving_step slowest(const sim *s, const taken *t, double decodes, double context) {
     const copy *c = s->copy;
     for (size_t i = 1; i < s->n_copy; i++)
@@ -351,8 +368,9 @@ static cdmpp_status step_s(const sim *s, const taken *t, double decodes, double 
 }
 
 static cdmpp_status step(sim *s, cdmpp_err *err) {
-    bool full =
-        false; /* a step that puts a sequence back takes no prompt: it would take the same one at once, and where prompts are apart nothing would ever decode */
+    /* a step that puts a sequence back takes no prompt: it would take the same one at once, and
+     * where prompts are apart nothing would ever decode */
+    bool full = false;
     for (; !s->limit.reserved && s->n_run > 1 && s->held + (double)s->n_run > s->limit.cache_tokens;
          full = true)
         put_back(s);
@@ -414,9 +432,8 @@ static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err
         out->ttft_median_s = cd_sort_median(a, s->n);
         out->ttft_p99_s = a[(s->n * 99) / 100];
         out->tpot_p99_s = n ? b[(n * 99) / 100] : (double)NAN;
-        out->tokens_s = s->now > 0
-                            ? tokens / s->now
-                            : (double)INFINITY; /* a worker that decodes, and nothing to decode */
+        /* a worker that decodes, and nothing to decode */
+        out->tokens_s = s->now > 0 ? tokens / s->now : (double)INFINITY;
         if (s->now > 0)
             out->running = s->run_time / s->now, out->busy = s->busy_time / s->now,
             out->waiting = s->wait_time / s->now, out->crowded = s->crowded_time / s->now;
@@ -456,7 +473,8 @@ static cdmpp_status simulate(cd_serving_engine *e, const cd_serving_load *load,
     return st;
 }
 
-/* Of requests that come by themselves nobody knows before how many are in flight: the simulation grows until those are a small part (by Little's law). */
+/* Of requests that come by themselves nobody knows before how many are in flight: the simulation
+ * grows until those are a small part (by Little's law). */
 cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load,
                                  const cd_serving_limits *limit, double request_s,
                                  cd_serving_result *out, cdmpp_err *err) {

@@ -107,7 +107,7 @@ cdmpp_status cd_serving_stacks_read(const char *path, const char *text, size_t n
             st = read_entry(path, v, diag, out, &first);
     }
     if (!st && diag->n > before) st = first.code ? first.code : CDMPP_ESCHEMA;
-    if (st && err) *err = first;
+    if (st) cd_err_from(err, &first);
     if (st) cd_serving_stacks_free(out);
     return st;
 }

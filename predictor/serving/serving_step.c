@@ -1,15 +1,17 @@
-/* Seconds of a step from its operators. Sums are kept by what they depend on: of a thousand mixes of prompts and sequences most have a number of tokens that another had. */
+/* Seconds of a step from its operators. Sums are kept by what they depend on: of a thousand mixes
+ * of prompts and sequences most have a number of tokens that another had. */
 #include <math.h>
 #include <string.h>
 
 #include "predictor/serving/serving_internal.h"
 #include "predictor/serving/serving_memo.h"
 
-#define LENGTHS_EACH                                                                               \
-    8.0 /* lengths of caches are asked at so many points in each doubling, and lie on lines between */
+/* lengths of caches are asked at so many points in each doubling, and lie on lines between */
+#define LENGTHS_EACH 8.0
 
-/* LENGTHS: DECODES at points between which lengths of caches lie, by the number of the point. EACH: operators of COPIES or SHARED at most. A collective over nodes is two:
- * dispatch, experts and combine are five, the shared expert's three and an all-reduce, too. */
+/* LENGTHS: DECODES at points between which lengths of caches lie, by the number of the point. EACH:
+ * operators of COPIES or SHARED at most. A collective over nodes is two: dispatch, experts and
+ * combine are five, the shared expert's three and an all-reduce, too. */
 enum {
     TOKENS,
     ROWS,
@@ -24,14 +26,16 @@ enum {
     POINTS = 256
 };
 
-/* What was asked before, of one kind each. Of COPIES and SHARED the time of each operator; else the sums of all but collectives, and of collectives. */
+/* What was asked before, of one kind each. Of COPIES and SHARED the time of each operator; else the
+ * sums of all but collectives, and of collectives. */
 typedef struct {
     cd_serving_sums v;
     size_t engines; /* that have it */
 } kept;
 
-/* The operators of COPIES and SHARED as they follow each other, of a step with prompts and of one that decodes. Their times are of one size each; kept by both sizes
- * they would be hundreds of times as many. */
+/* The operators of COPIES and SHARED as they follow each other, of a step with prompts and of one
+ * that decodes. Their times are of one size each; kept by both sizes they would be hundreds of
+ * times as many. */
 typedef struct {
     struct {
         bool shared, link;
@@ -101,7 +105,8 @@ static void sequence_of(const cd_serving_engine *e, bool decode, sequence *out) 
     }
 }
 
-/* Operators were measured in short bursts, at a full clock. Under a load that lasts a board at its power's limit runs slower; one whose power is enough for everything does not. */
+/* Operators were measured in short bursts, at a full clock. Under a load that lasts a board at its
+ * power's limit runs slower; one whose power is enough for everything does not. */
 static double lift_of(const cd_serving_stack *s, double power) {
     if (!(s->lift_power > 0 && s->lift_power < 1) || !(power > 0)) return s->lift;
     return 1 + (s->lift - 1) * fmax(0, fmin(1, (1 - power) / (1 - s->lift_power)));
@@ -120,9 +125,9 @@ static bool has_same(int what, const cd_serving_layout *a, const cd_serving_layo
 
 static cdmpp_status keep_of(cd_serving_engine *e, const cd_serving_engine *like, cdmpp_err *err) {
     const size_t *n = e->n_each;
-    const size_t near_a[KINDS] = {[COPIES] = NEAR_COPIES},
-                 near_b[KINDS] = {
-                     [PROMPTS] = NEAR_BATCH, [DECODES] = NEAR_BATCH, [LENGTHS] = POINTS};
+    const size_t near_a[KINDS] = {[COPIES] = NEAR_COPIES};
+    const size_t near_b[KINDS] = {
+        [PROMPTS] = NEAR_BATCH, [DECODES] = NEAR_BATCH, [LENGTHS] = POINTS};
     const size_t width[KINDS] = {[COPIES] = n[0], [SHARED] = n[1]};
     for (int k = 0; k < KINDS; k++) {
         if (like && has_same(k, &e->l, &like->l)) e->kept[k] = like->kept[k], e->kept[k]->engines++;
@@ -206,7 +211,8 @@ static cdmpp_status fresh(cd_serving_engine *e, int what, double a, double b, do
                                             : total(e, &o, of[what], out, err);
 }
 
-/* Where its values are; of all but 0 nothing was asked yet, or nothing takes time. b: sequences of PROMPTS and DECODES, the point of LENGTHS, else 0. */
+/* Where its values are; of all but 0 nothing was asked yet, or nothing takes time. b: sequences of
+ * PROMPTS and DECODES, the point of LENGTHS, else 0. */
 static cdmpp_status known_of(cd_serving_engine *e, int what, double a, double b, const double **out,
                              cdmpp_err *err) {
     cd_serving_sums *t = &e->kept[what]->v;
@@ -238,7 +244,8 @@ static inline __attribute__((always_inline)) cdmpp_status asked(cd_serving_engin
     return CDMPP_OK;
 }
 
-/* Operators of tokens of all copies, and those of the shared expert between them, in the order in which they were summed ever. */
+/* Operators of tokens of all copies, and those of the shared expert between them, in the order in
+ * which they were summed ever. */
 static cdmpp_status copies_s(cd_serving_engine *e, bool decode, double tokens, double all,
                              double lift, double *out, cdmpp_err *err) {
     const sequence *q = &e->sparse[decode];
@@ -265,8 +272,9 @@ static cdmpp_status rest_s(cd_serving_engine *e, bool decode, double tokens, dou
     return CDMPP_OK;
 }
 
-/* New tokens behind `past` computed ones take the longest of three: as without these; the triangle of all less that of the past, and what a call takes at least, which both
- * have; one token's reading of the cache. */
+/* New tokens behind `past` computed ones take the longest of three: as without these; the triangle
+ * of all less that of the past, and what a call takes at least, which both have; one token's
+ * reading of the cache. */
 typedef enum { ALONE, BEHIND, CACHE } attention;
 
 static cdmpp_status attention_s(cd_serving_engine *e, double batch, double n, double past,
@@ -306,12 +314,15 @@ static double tokens_of(const cd_serving_step *s) {
     return s->prompts * s->isl + s->part + s->decodes;
 }
 
-/* gpu_s: with the lift. *waits: the GPU waits for the host. A step that decodes is one graph. One with prompts is handed out kernel by kernel while the GPU computes, unless it is so small that a library has graphs of it. */
+/* gpu_s: with the lift. *waits: the GPU waits for the host. A step that decodes is one graph. One
+ * with prompts is handed out kernel by kernel while the GPU computes, unless it is so small that a
+ * library has graphs of it. */
 static double with_host(const cd_serving_engine *e, const cd_serving_step *s, bool decode,
                         double gpu_s, bool *waits) {
     const cd_serving_stack *k = e->stack;
-    const double parts = e->m->attention_layers + e->m->state.layers + e->m->dense_layers +
-                         e->m->sparse_layers; /* a layer has two */
+    /* a layer has two */
+    const double parts =
+        e->m->attention_layers + e->m->state.layers + e->m->dense_layers + e->m->sparse_layers;
     const double handed_out = tokens_of(s) > e->l.graph ? k->layer_s * parts / 2 : 0;
     const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)),
                  gpu = decode ? gpu_s : fmax(gpu_s, handed_out);
@@ -358,8 +369,8 @@ static cdmpp_status add_rows(cd_serving_engine *e, const cd_serving_ops *o, doub
                              is_link(v), 0};
         s[v->beside] += v->count * t.s;
     }
-    const int longer =
-        s[1] < s[2] ? 2 : 1; /* of two that take as long the first counts, as in total */
+    /* of two that take as long the first counts, as in total */
+    const int longer = s[1] < s[2] ? 2 : 1;
     for (size_t i = 0; i < o->n; i++)
         out->v[first + i].hidden = o->v[i].beside && o->v[i].beside != longer;
     return CDMPP_OK;
@@ -386,7 +397,8 @@ static cdmpp_status add_prompts(cd_serving_engine *e, const cd_serving_prompt *p
     return CDMPP_OK;
 }
 
-/* The variance of all rows, of which `shared` is common. What is taken off is wrong as what it is taken from is, by one kernel's factor: of a group the difference counts. */
+/* The variance of all rows, of which `shared` is common. What is taken off is wrong as what it is
+ * taken from is, by one kernel's factor: of a group the difference counts. */
 static double variance_of(const cd_serving_rows *r, double shared) {
     double all = 0, square = 0;
     for (size_t i = 0, end; i < r->n; i = end) {
@@ -421,9 +433,9 @@ static void sum_up(cd_serving_engine *e, const cd_serving_step *s, bool decode, 
 
 cdmpp_status cd_serving_batch_rows(cd_serving_engine *e, const cd_serving_batch *b, double shared,
                                    cd_serving_rows *out, cdmpp_err *err) {
-    cd_serving_step like = {
-        .decodes =
-            b->decodes}; /* what the host's part depends on: tokens and sequences. A mean of lengths times their number may be more than their sum */
+    /* what the host's part depends on: tokens and sequences. A mean of lengths times their number
+     * may be more than their sum */
+    cd_serving_step like = {.decodes = b->decodes};
     cd_serving_ops o;
     double tokens = b->decodes;
     *out = (cd_serving_rows){.v = out->v, .cap = out->cap};

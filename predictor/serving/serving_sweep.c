@@ -1,4 +1,5 @@
-/* All combinations of lists, simulated; the front of throughput of a GPU against speed for a user. */
+/* All combinations of lists, simulated; the front of throughput of a GPU against speed for a
+ * user. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,10 +53,8 @@ cdmpp_status cd_serving_combine(cd_arena *a, const cd_serving_config *usual,
                                 const cd_serving_lists *l, cd_serving_config **out, size_t *n,
                                 cdmpp_err *err) {
     numbers *v = cd_arena_zalloc(a, 5, sizeof *v);
-    const char *const text[] = {l->tp, l->pp, l->dp, l->ep, l->concurrency}, *const name[] = {
-                                                                                 "tp", "pp", "dp",
-                                                                                 "ep",
-                                                                                 "concurrency"};
+    const char *const text[] = {l->tp, l->pp, l->dp, l->ep, l->concurrency};
+    const char *const name[] = {"tp", "pp", "dp", "ep", "concurrency"};
     const double one[] = {usual->worker.tp, usual->worker.pp, usual->worker.dp, usual->worker.ep,
                           usual->concurrency};
     cd_texts gpu;
@@ -107,8 +106,8 @@ static cdmpp_status find_front(cd_serving_sweep *s, cdmpp_err *err) {
     }
     qsort(v, n, sizeof(cd_serving_point *), by_gpu);
     for (size_t i = 0; i < n; i++) {
-        v[i]->front = v[i]->per_user > best ||
-                      !i; /* without a further token users see no speed: the most throughput */
+        /* without a further token users see no speed: the most throughput */
+        v[i]->front = v[i]->per_user > best || !i;
         best = fmax(best, v[i]->per_user);
         s->n_front += v[i]->front;
     }
@@ -142,13 +141,14 @@ static bool over(double value, double target) { return target > 0 && value > tar
 
 /* What is new about operators depends on the load in nothing. */
 static bool same_engine(const cd_serving_config *a, const cd_serving_config *b) {
-    const double x[] = {a->worker.tp, a->worker.pp, a->worker.dp, a->worker.ep},
-                 y[] = {b->worker.tp, b->worker.pp, b->worker.dp, b->worker.ep};
+    const double x[] = {a->worker.tp, a->worker.pp, a->worker.dp, a->worker.ep};
+    const double y[] = {b->worker.tp, b->worker.pp, b->worker.dp, b->worker.ep};
     return a->gpu == b->gpu && a->stack == b->stack && a->kernels == b->kernels &&
            !memcmp(x, y, sizeof x);
 }
 
-/* Those that are answered move together, in the order of the list, and reasons stand in it, whoever was first. */
+/* Those that are answered move together, in the order of the list, and reasons stand in it, whoever
+ * was first. */
 static cdmpp_status gather(cd_serving_session *s, const cd_serving_config *c, size_t n,
                            const cd_serving_sweep_options *o, const cd_serving_outcomes *of,
                            cd_serving_sweep *out, cdmpp_err *err) {

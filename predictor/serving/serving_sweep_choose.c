@@ -7,15 +7,17 @@ bool cd_serving_reaches_over(double value, double high, double target) {
     return target > 0 && value <= target && high > target;
 }
 
-/* Of equal ones the first counts, of equal prices the one with more tokens/s/GPU: GPUs that cost nothing are all as cheap. */
+/* Of equal ones the first counts, of equal prices the one with more tokens/s/GPU: GPUs that cost
+ * nothing are all as cheap. */
 static bool cheaper(const cd_serving_point *a, const cd_serving_point *b) {
     return a->price < b->price || (!(a->price > b->price) && a->per_gpu > b->per_gpu);
 }
 
 /* Times over the target that is missed most. */
 static double times_over(const cd_serving_sweep *w, const cd_serving_point *p) {
+    /* a TPOT that is none misses nothing */
     return fmax(w->ttft_s > 0 ? p->ttft_s / w->ttft_s : 0,
-                w->tpot_s > 0 ? p->tpot_s / w->tpot_s : 0); /* a TPOT that is none misses nothing */
+                w->tpot_s > 0 ? p->tpot_s / w->tpot_s : 0);
 }
 
 static void choose(cd_serving_sweep *w) {
@@ -57,8 +59,9 @@ static double seconds(const cd_serving_config *c, double ttft_s, double tpot_s) 
     return ttft_s + (c->osl > 1 ? (c->osl - 1) * tpot_s : 0);
 }
 
-/* Where so many requests are in flight all the time, throughput is their number over the seconds of one (Little's law). TTFT and TPOT are taken to be wrong together. Requests that
- * come by themselves are answered as they come, until there are too many: nobody knows the interval. */
+/* Where so many requests are in flight all the time, throughput is their number over the seconds of
+ * one (Little's law). TTFT and TPOT are taken to be wrong together. Requests that come by
+ * themselves are answered as they come, until there are too many: nobody knows the interval. */
 static void throughput(const cd_serving_answer *a, cd_serving_named *v) {
     const cd_serving_config *c = v->p->c;
     const double at = seconds(c, a->r.ttft_s, a->r.tpot_s);

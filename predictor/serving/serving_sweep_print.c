@@ -114,6 +114,43 @@ static void put_unranked(const cd_serving_sweep *s, cd_buf *b) {
                     s->n_unranked, news);
 }
 
+static const char points_head[] =
+    "| GPU | GPUs | tp | pp | dp | ep | in flight | TTFT | TPOT | tokens/s/GPU | tokens/s/user | "
+    "price of 1e6 tokens |\n"
+    "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n";
+
+static bool first_of_gpu(const cd_serving_sweep *s, size_t at) {
+    for (size_t i = 0; i < at; i++)
+        if (!strcmp(s->v[i].c->gpu, s->v[at].c->gpu)) return false;
+    return true;
+}
+
+/* Of a GPU without a point on the front, the one that meets the targets with the most tokens/s/GPU.
+ * NULL: it has a point there, or none that meets them. */
+static const cd_serving_point *best_behind(const cd_serving_sweep *s, const char *gpu) {
+    const cd_serving_point *best = NULL;
+    for (size_t i = 0; i < s->n; i++) {
+        const cd_serving_point *p = &s->v[i];
+        if (strcmp(p->c->gpu, gpu) != 0) continue;
+        if (p->front) return NULL;
+        if (p->met && p->ranked && (!best || p->per_gpu > best->per_gpu)) best = p;
+    }
+    return best;
+}
+
+static void put_behind(const cd_serving_sweep *s, cd_buf *b) {
+    bool any = false;
+    for (size_t i = 0; i < s->n; i++) {
+        const char *gpu = s->v[i].c->gpu;
+        const cd_serving_point *p = first_of_gpu(s, i) ? best_behind(s, gpu) : NULL;
+        if (!p) continue;
+        if (!any)
+            cd_buf_putf(b, "\nnot on the front, the most tokens/s/GPU of each:\n\n%s", points_head);
+        any = true;
+        put_point(p, b);
+    }
+}
+
 void cd_serving_sweep_text(const cd_serving_sweep *s, cd_buf *b) {
     const cd_serving_point **v = front_of(s);
     if (!v) b->oom = true;
@@ -138,12 +175,9 @@ void cd_serving_sweep_text(const cd_serving_sweep *s, cd_buf *b) {
             s->n_crowded);
     put_unranked(s, b);
     put_all_named(s, b);
-    if (s->n_front)
-        cd_buf_puts(b,
-                    "\n| GPU | GPUs | tp | pp | dp | ep | in flight | TTFT | TPOT | tokens/s/GPU | "
-                    "tokens/s/user | price of 1e6 tokens |\n"
-                    "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
+    if (s->n_front) cd_buf_putf(b, "\n%s", points_head);
     for (size_t i = 0; v && i < s->n_front; i++) put_point(v[i], b);
+    put_behind(s, b);
     cd_mem_free(v);
 }
 
@@ -260,13 +294,15 @@ static void dots(cd_chart *c, const cd_serving_sweep *s, double *x, double *y, i
                                             "the front, GPU not trained on",
                                             "meets the targets, GPU not trained on",
                                             "misses a target, GPU not trained on"};
+    static const size_t colour[KINDS] = {
+        [FRONT] = 0, [MEETS] = 1, [MISSES] = 7, [NEW_FRONT] = 3, [NEW_MEETS] = 2, [NEW_MISSES] = 5};
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++)
         if (kind_of(&s->v[i]) == kind && !isnan(s->v[i].per_user))
             x[n] = s->v[i].per_user, y[n++] = s->v[i].per_gpu;
     if (!n) return;
-    cd_plot_dots(&c->p, x, y, n, cd_chart_colour((size_t)kind));
-    cd_chart_legend(c, (size_t)kind, text[kind]);
+    cd_plot_dots(&c->p, x, y, n, cd_chart_dots(colour[kind]));
+    cd_chart_legend_dot(c, colour[kind], text[kind]);
 }
 
 static void span(const cd_serving_sweep *s, cd_axis *x, cd_axis *y) {

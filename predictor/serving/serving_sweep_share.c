@@ -1,8 +1,9 @@
 /* Configurations of a sweep, shared between threads.
  *
- * Neighbours in the list have most questions in common, and each thread remembers what it asked itself. So each has a part of the list, from its beginning on; one that is
- * done takes the second half of the longest part that is left. Which thread answers changes no answer. GPUs of a part take turns, so one that is stopped has
- * some of each. */
+ * Neighbours in the list have most questions in common, and each thread remembers what it asked
+ * itself. So each has a part of the list, from its beginning on; one that is done takes the second
+ * half of the longest part that is left. Which thread answers changes no answer. GPUs of a part
+ * take turns, so one that is stopped has some of each. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

@@ -92,8 +92,8 @@ cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *dev
     cd_serving_tables *t = cd_mem_zalloc(1, sizeof *t);
     uint32_t empty;
     if (!t) return CD_FAIL(err, ENOMEM, "tables");
-    cdmpp_status st =
-        cd_dict_add(&t->t.names, (cd_str){"", 0}, &empty, err); /* number 0: no name */
+    /* number 0: no name */
+    cdmpp_status st = cd_dict_add(&t->t.names, (cd_str){"", 0}, &empty, err);
     if (!st && path) st = cd_llm_op_table_add(&t->t, path, devices, NULL, bad, ctx, err);
     if (!st) st = cd_llm_op_table_index(&t->t, err);
     if (!st) st = index_of(t, err);
@@ -150,7 +150,8 @@ static void say_names(const cd_serving_tables *t, uint8_t kind, cd_buf *b) {
     }
 }
 
-/* Of each type the first kernel of the tables that has rows of it: a word may be in the names of several. Those of one type of 16 bits speak for the other, as rows do. */
+/* Of each type the first kernel of the tables that has rows of it: a word may be in the names of
+ * several. Those of one type of 16 bits speak for the other, as rows do. */
 static bool find_named(const cd_serving_kernels *k, const cd_serving_tables *t, uint8_t kind,
                        cd_serving_kernel *out) {
     bool any = false;
@@ -168,7 +169,8 @@ static bool find_named(const cd_serving_kernels *k, const cd_serving_tables *t, 
     return any;
 }
 
-/* The first of the model's kernels that has the word. Nobody knows of which types, and kinds, it is. */
+/* The first of the model's kernels that has the word. Nobody knows of which types, and kinds, it
+ * is. */
 static cdmpp_status find_trained(const cd_serving_kernels *k, cd_serving_tables *t,
                                  const cd_llm_op_model *m, uint8_t kind, cd_serving_kernel *out,
                                  cdmpp_err *err) {
@@ -200,7 +202,8 @@ cdmpp_status cd_serving_kernels_find(const cd_serving_kernels *k, cd_serving_tab
     return cd_err_key(err, st, "kernels");
 }
 
-/* The types of the operators of a kind that a step has; 0: it has none. A prompt of latent attention is a part of either kind (serving_ops.c). */
+/* The types of the operators of a kind that a step has; 0: it has none. A prompt of latent
+ * attention is a part of either kind (serving_ops.c). */
 static uint32_t asked_types(const cd_serving_model *m, const cd_serving_layout *l, uint8_t kind) {
     switch (kind) {
     case CD_LLM_OP_MOE: return m->experts > 0 ? 1u << l->expert : 0;

@@ -1,4 +1,5 @@
-/* Files that stand beside config.json in a checkpoint's folder: what is quantised, and how many bytes all weights are. */
+/* Files that stand beside config.json in a checkpoint's folder: what is quantised, and how many
+ * bytes all weights are. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,9 +53,10 @@ static cdmpp_status read_typed(cd_arena *a, const char *path, size_t k, cd_servi
                        typed[k].member),
             path, 0);
     const cd_json *algo = cd_json_get(types, "quant_algo");
+    /* nothing is */
     if (typed[k].member && (!algo || algo->kind == CD_JSON_NULL) &&
         cd_serving_is_plain(cd_json_get(types, "kv_cache_quant_algo")))
-        return CDMPP_OK; /* nothing is */
+        return CDMPP_OK;
     out->name = typed[k].name, out->types = types;
     return (out->path = cd_arena_text(a, path)) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "path");
 }
@@ -66,7 +68,7 @@ static cdmpp_status read_index(cd_arena *a, const char *path, cd_serving_model *
     cdmpp_err why = {0};
     const cdmpp_status st = load(a, path, m, &root, &why);
     if (st == CDMPP_ENOMEM) {
-        if (err) *err = why;
+        cd_err_from(err, &why);
         return st;
     }
     v = st ? NULL : cd_json_get(root, "metadata");

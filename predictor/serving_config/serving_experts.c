@@ -68,7 +68,8 @@ static cdmpp_status read_last(cd_serving_fields *o, double layers, double *last,
     return CDMPP_OK;
 }
 
-/* A layer has experts where none of the fields makes it dense: as Hugging Face has it, one by one. */
+/* A layer has experts where none of the fields makes it dense: as Hugging Face has it, one by
+ * one. */
 static cdmpp_status read_dense_layers(cd_serving_fields *o, const cd_serving_family *f,
                                       cd_serving_model *m, cdmpp_err *err) {
     bool dense[CD_SERVING_MAX_LAYER] = {false}, sparse[CD_SERVING_MAX_LAYER] = {false};
@@ -107,7 +108,8 @@ static cdmpp_status read_dense_layers(cd_serving_fields *o, const cd_serving_fam
     return CDMPP_OK;
 }
 
-/* A token takes experts of some groups alone: times do not depend on it, but a count that does not divide is of no model. */
+/* A token takes experts of some groups alone: times do not depend on it, but a count that does not
+ * divide is of no model. */
 static cdmpp_status check_groups(cd_serving_fields *o, const cd_serving_model *m, cdmpp_err *err) {
     double groups = 1, taken = 0;
     CD_TRY(maybe(o, "n_group", &groups, err));

@@ -1,4 +1,5 @@
-/* What kind each layer of a config.json is: attention to all tokens or to a window of them, a state, or one part of a layer alone. */
+/* What kind each layer of a config.json is: attention to all tokens or to a window of them, a
+ * state, or one part of a layer alone. */
 #include <math.h>
 #include <string.h>
 
@@ -47,7 +48,8 @@ static cdmpp_status read_layer_types(const cd_json *types, const cd_serving_fami
     return CDMPP_OK;
 }
 
-/* A list of numbers, of which those that are `of` count; they begin again where the list is shorter than the layers. */
+/* A list of numbers, of which those that are `of` count; they begin again where the list is shorter
+ * than the layers. */
 static cdmpp_status count_numbers(cd_serving_fields *o, const char *key, double of, double layers,
                                   double *out, cdmpp_err *err) {
     const cd_json *list = cd_serving_get(o, key);
@@ -91,7 +93,8 @@ static cdmpp_status read_chunks(cd_serving_fields *o, bool listed, cd_serving_mo
     return CDMPP_OK;
 }
 
-/* Which layers see a window only: layer_types, or from max_window_layers on, or every second, or all but each so-many-th. */
+/* Which layers see a window only: layer_types, or from max_window_layers on, or every second, or
+ * all but each so-many-th. */
 static cdmpp_status read_window(cd_serving_fields *o, const cd_serving_family *f, bool listed,
                                 cd_serving_model *m, cdmpp_err *err) {
     double from = 0, each = 0;
@@ -139,8 +142,8 @@ static cdmpp_status read_delta(cd_serving_fields *o, cd_serving_model *m, cdmpp_
              {"linear_conv_kernel_dim", &taps}};
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) CD_TRY(need(o, f[i].key, f[i].to, err));
     s->taps = taps, s->out = s->heads * s->value, s->channels = 2 * keys * s->key + s->out;
-    s->in = s->channels + s->out,
-    s->narrow = 2 * s->heads; /* queries, keys, values, gates; two numbers for each head */
+    /* queries, keys, values, gates; two numbers for each head */
+    s->in = s->channels + s->out, s->narrow = 2 * s->heads;
     return CDMPP_OK;
 }
 

@@ -1,5 +1,6 @@
-/* A Hugging Face config.json as the sizes that times depend on. A field that contradicts another is an error with its name; one that is missing, too, unless
- * Hugging Face itself has a default for it: that is taken, and told. So is a field of a part that the family does not have. */
+/* A Hugging Face config.json as the sizes that times depend on. A field that contradicts another is
+ * an error with its name; one that is missing, too, unless Hugging Face itself has a default for
+ * it: that is taken, and told. So is a field of a part that the family does not have. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,7 +82,8 @@ static cdmpp_status find_family(const place *p, cd_serving_model *m, const cd_se
 }
 
 /* ---- parts that a family does not have ---- */
-/* Fields that change what a layer computes: one that the family does not read would be answered as if it were not there. */
+/* Fields that change what a layer computes: one that the family does not read would be answered as
+ * if it were not there. */
 static cdmpp_status check_parts(const cd_json *o, const cd_serving_family *f, cdmpp_err *err) {
     const bool mamba = f->mix == CD_SERVING_SINGLE || f->mix == CD_SERVING_MAMBA;
     const struct {
@@ -145,9 +147,8 @@ static cdmpp_status read_few_keys(cd_serving_fields *o, cd_serving_model *m, cdm
 
 static cdmpp_status read_attention(cd_serving_fields *o, const cd_serving_family *f,
                                    cd_serving_model *m, cdmpp_err *err) {
-    const bool fixed =
-        f->kv_heads > 0 &&
-        !get(o, "num_key_value_heads"); /* null is as many as query heads, of all families */
+    /* null is as many as query heads, of all families */
+    const bool fixed = f->kv_heads > 0 && !get(o, "num_key_value_heads");
     if (f->few_keys) CD_TRY(read_few_keys(o, m, err));
     else
         CD_TRY(or_default(o, "num_key_value_heads", fixed ? f->kv_heads : m->heads,
@@ -171,7 +172,8 @@ static cdmpp_status read_attention(cd_serving_fields *o, const cd_serving_family
                       known ? NULL : "hidden_size / num_attention_heads", &m->head_dim, err);
 }
 
-/* Decode is of one shape, whatever the heads are: they are absorbed. Prompts of other heads are ordinary attention. */
+/* Decode is of one shape, whatever the heads are: they are absorbed. Prompts of other heads are
+ * ordinary attention. */
 static cdmpp_status read_latent(cd_serving_fields *o, const cd_serving_family *f,
                                 cd_serving_model *m, cdmpp_err *err) {
     const struct {
@@ -193,8 +195,8 @@ static cdmpp_status read_latent(cd_serving_fields *o, const cd_serving_family *f
                 n[i].key);
     }
     m->latent = true;
-    cd_serving_pass(o, "num_key_value_heads", "head_dim",
-                    "qk_head_dim"); /* ranks and the two parts of a head say it */
+    /* ranks and the two parts of a head say it */
+    cd_serving_pass(o, "num_key_value_heads", "head_dim", "qk_head_dim");
     if (!f->index && (fabs(m->nope - 128) > 0 || fabs(m->v_dim - 128) > 0))
         cd_serving_note(m,
                         "qk_nope_head_dim %g and v_head_dim %g: prompts take the time of ordinary "
@@ -205,8 +207,8 @@ static cdmpp_status read_latent(cd_serving_fields *o, const cd_serving_family *f
         CD_TRY(need(o, "index_head_dim", &m->index_dim, err));
         CD_TRY(need(o, "index_topk", &m->index_topk, err));
     }
-    if (get(o, "q_lora_rank"))
-        return maybe(o, "q_lora_rank", &m->q_rank, err); /* null: queries are not compressed */
+    /* null: queries are not compressed */
+    if (get(o, "q_lora_rank")) return maybe(o, "q_lora_rank", &m->q_rank, err);
     return or_default(o, "q_lora_rank", 1536, NULL, &m->q_rank, err);
 }
 
@@ -229,8 +231,8 @@ static void note_outer(const place *p, cd_serving_model *m) {
 /* Where each layer has a word, these are as many as layers. */
 static cdmpp_status read_depth(cd_serving_fields *o, const cd_serving_family *f,
                                cd_serving_model *m, cdmpp_err *err) {
-    static const char *const list[] = {"hybrid_override_pattern", "layers_block_type"},
-                             key[] = "num_hidden_layers";
+    static const char *const list[] = {"hybrid_override_pattern", "layers_block_type"};
+    static const char key[] = "num_hidden_layers";
     for (size_t i = 0; f->mix == CD_SERVING_SINGLE && !there(o, key) && i < 2; i++) {
         const cd_json *v = get(o, list[i]);
         const size_t n = !v                       ? 0
@@ -293,8 +295,8 @@ static cdmpp_status read_part(cd_serving_fields *o, const place *p, const cd_ser
     (void)get(o, "model_type");
     note_outer(p, m);
     CD_TRY(check_parts(p->o, f, err));
-    if (f->mix != CD_SERVING_LIGHTNING)
-        cd_serving_pass(o, "attn_type_list"); /* none of it is linear */
+    /* none of it is linear */
+    if (f->mix != CD_SERVING_LIGHTNING) cd_serving_pass(o, "attn_type_list");
     CD_TRY(read_sizes(o, f, m, err));
     CD_TRY(f->latent ? read_latent(o, f, m, err) : read_attention(o, f, m, err));
     CD_TRY(cd_serving_read_layers(o, f, m, err));
@@ -303,13 +305,14 @@ static cdmpp_status read_part(cd_serving_fields *o, const place *p, const cd_ser
         cd_serving_pass(o, f->experts, f->expert_ffn, "num_experts_per_tok", "n_shared_experts",
                         "moe_shared_expert_intermediate_size", "moe_latent_size");
     CD_TRY(sparse ? cd_serving_read_experts(o, f, m, err) : read_dense(o, f, m, err));
+    /* no layer has it */
     if (!(m->dense_layers > 0))
-        cd_serving_pass(o, f->dense_ffn ? f->dense_ffn : "intermediate_size"); /* no layer has it */
+        cd_serving_pass(o, f->dense_ffn ? f->dense_ffn : "intermediate_size");
     if (f->told) cd_serving_note(m, "%s", f->told);
     if (f->plain && m->experts > 0)
         cd_serving_note(m, "experts without a gate take the time of experts with a gate of two "
                            "thirds of their width");
-    if (o->unlike.code && err) *err = o->unlike;
+    if (o->unlike.code) cd_err_from(err, &o->unlike);
     return o->unlike.code;
 }
 
@@ -328,7 +331,7 @@ static cdmpp_status read_all(cd_arena *a, const cd_json *json, const cd_serving_
     const cd_serving_typed t = {a, &o, p.o == p.root ? &o : &root, beside, p.where};
     st = cd_serving_read_types(&t, m, &m->untyped);
     if (st && st != CDMPP_EUNSUPPORTED) { /* whoever says the type need not know it from here */
-        if (err) *err = m->untyped;
+        cd_err_from(err, &m->untyped);
         return st;
     }
     cd_serving_unread(&o, p.where);
@@ -338,7 +341,7 @@ static cdmpp_status read_all(cd_arena *a, const cd_json *json, const cd_serving_
 
 cdmpp_status cd_serving_model_typed(const cd_serving_model *m, int linear, cdmpp_err *err) {
     if (linear >= 0 || !m->untyped.code) return CDMPP_OK;
-    if (err) *err = m->untyped;
+    cd_err_from(err, &m->untyped);
     return m->untyped.code;
 }
 

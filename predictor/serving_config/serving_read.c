@@ -122,11 +122,6 @@ bool cd_serving_is_true(cd_serving_fields *f, const char *key) {
     return v && v->kind == CD_JSON_BOOL && v->u.i;
 }
 
-bool cd_serving_is_word(cd_serving_fields *f, const char *key, const char *word) {
-    const cd_json *v = cd_serving_get(f, key);
-    return v && v->kind == CD_JSON_STR && cd_str_is(v->u.s, word);
-}
-
 /* ---- notes ---- */
 /* The last place is kept for the news that there are more. */
 static void note(cd_serving_model *m, bool doubt, const char *fmt, va_list ap) {

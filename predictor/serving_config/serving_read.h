@@ -1,4 +1,5 @@
-/* What the readers of config.json share: fields, their defaults, and what is told. Inside predictor/serving. */
+/* What the readers of config.json share: fields, their defaults, and what is told. Inside
+ * predictor/serving. */
 #ifndef CD_SERVING_READ_H
 #define CD_SERVING_READ_H
 #include "base/io/io.h"
@@ -6,20 +7,23 @@
 
 #define CD_SERVING_MOST 1e9
 
-/* An object of a config.json, and which of its members the reader has asked for: those that look like sizes and that nobody asked for are reported. One fact has several
- * names in files of several programs (num_experts, n_routed_experts): the one that is asked for stands for all (serving_spelled.c). */
+/* An object of a config.json, and which of its members the reader has asked for: those that look
+ * like sizes and that nobody asked for are reported. One fact has several names in files of several
+ * programs (num_experts, n_routed_experts): the one that is asked for stands for all
+ * (serving_spelled.c). */
 typedef struct cd_serving_fields {
     const cd_json *o;
     cd_arena *a;
     bool *asked;         /* (o->n) in order of the members */
     cd_serving_model *m; /* gets the notes */
-    cdmpp_err
-        unlike; /* the first field that another name of it contradicts; code 0: there is none */
+    /* the first field that another name of it contradicts; code 0: there is none */
+    cdmpp_err unlike;
 } cd_serving_fields;
 /* o: an object, NULL: one without members. Errors: ENOMEM. */
 cdmpp_status cd_serving_fields_of(cd_arena *a, const cd_json *o, cd_serving_model *m,
                                   cd_serving_fields *out, cdmpp_err *err);
-/* The value under the name, else under another name of the same fact (told once); NULL: there is none. */
+/* The value under the name, else under another name of the same fact (told once); NULL: there is
+ * none. */
 const cd_json *cd_serving_get(cd_serving_fields *f, const char *key);
 /* These say nothing of this model, whatever they are: no window is used, no layer has experts. */
 #define cd_serving_pass(f, ...)                                                                    \
@@ -30,21 +34,23 @@ void cd_serving_pass_all(cd_serving_fields *f, const char *const *key, size_t n)
 cdmpp_status cd_serving_need(cd_serving_fields *f, const char *key, double *out, cdmpp_err *err);
 /* A whole number from 0; absent and null leave *out as it is. */
 cdmpp_status cd_serving_maybe(cd_serving_fields *f, const char *key, double *out, cdmpp_err *err);
-/* The field, or the default of Hugging Face, which is told. as: what the default is, NULL: a number. */
+/* The field, or the default of Hugging Face, which is told. as: what the default is, NULL: a
+ * number. */
 cdmpp_status cd_serving_or_default(cd_serving_fields *f, const char *key, double usual,
                                    const char *as, double *out, cdmpp_err *err);
 /* It is there, and not null. */
 bool cd_serving_there(cd_serving_fields *f, const char *key);
 bool cd_serving_is_true(cd_serving_fields *f, const char *key);
-bool cd_serving_is_word(cd_serving_fields *f, const char *key, const char *word);
 /* null, false, an empty list, 0 and 1: says that there is no such part. */
 bool cd_serving_is_plain(const cd_json *v);
-/* What the reader shall know of an answer, once. doubt: what changes answers and nobody can be sure of. */
+/* What the reader shall know of an answer, once. doubt: what changes answers and nobody can be sure
+ * of. */
 void cd_serving_note(cd_serving_model *m, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void cd_serving_doubt(cd_serving_model *m, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* JSON of other programs. What it leaves open (a key that comes twice) is a doubt each; name: of the file in it, empty: config.json. */
+/* JSON of other programs. What it leaves open (a key that comes twice) is a doubt each; name: of
+ * the file in it, empty: config.json. */
 cdmpp_status cd_serving_parse(cd_arena *a, cd_str text, const char *name, cd_serving_model *m,
                               const cd_json **out, cdmpp_err *err);
 
@@ -58,23 +64,28 @@ bool cd_serving_spelled_told(const char *key);
 #define CD_SERVING_ALGOS                                                                           \
     "FP8, FP8_PER_CHANNEL_PER_TOKEN, FP8_PB_WO, NVFP4, NVFP4_AWQ, W8A8_SQ_PER_CHANNEL, W8A16, "    \
     "W4A16, W4A16_AWQ, INT4_AWQ or MXFP4"
-/* The type of the word, and bytes of scales of a weight where each `size` of them have one. false: no word of a type. */
+/* The type of the word, and bytes of scales of a weight where each `size` of them have one. false:
+ * no word of a type. */
 bool cd_serving_algo(const cd_json *v, double size, cd_llm_op_type *type, double *scales);
 /* The same of the cache; a word that says none leaves *type as it is. */
 bool cd_serving_algo_cache(const cd_json *v, int *type);
 
 /* ---- what nobody asked for: serving_unread.c ---- */
-/* One doubt with the names of all members that look like sizes and were not asked for. where: "quantization_config.", or empty. */
+/* One doubt with the names of all members that look like sizes and were not asked for. where:
+ * "quantization_config.", or empty. */
 void cd_serving_unread(const cd_serving_fields *f, const char *where);
 
 /* What stands beside config.json in a checkpoint's folder: serving_beside.c. */
 typedef struct cd_serving_beside {
-    const char *name,
-        *path; /* of the file that says the types: "hf_quant_config.json", and where it is; NULL: there is none */
+    /* of the file that says the types: "hf_quant_config.json", and where it is; NULL: there is
+     * none */
+    const char *name, *path;
     const cd_json *types; /* what it says, as quantization_config would */
-    double bytes;         /* of all weights, as model.safetensors.index.json says; 0: nobody says */
+    /* of all weights, as model.safetensors.index.json says; 0: nobody says */
+    double bytes;
 } cd_serving_beside;
-/* path: of config.json. Its texts live in the arena. Errors: those of a file that decides types and cannot be read (its own path). */
+/* path: of config.json. Its texts live in the arena. Errors: those of a file that decides types and
+ * cannot be read (its own path). */
 cdmpp_status cd_serving_beside_read(cd_arena *a, const char *path, cd_serving_model *m,
                                     cd_serving_beside *out, cdmpp_err *err);
 /* A doubt where weights are not as many bytes as the checkpoint has. */
@@ -86,8 +97,9 @@ cdmpp_status cd_serving_read_layers(cd_serving_fields *o, const cd_serving_famil
 /* Experts, and which layers have them: serving_experts.c. */
 cdmpp_status cd_serving_read_experts(cd_serving_fields *o, const cd_serving_family *f,
                                      cd_serving_model *m, cdmpp_err *err);
-/* Types of weights: serving_types.c. root: of the whole model, o: of its language model (the same where it is nothing else). Errors: also EUNSUPPORTED, a kind of
- * quantisation that is not known; ENOMEM. */
+/* Types of weights: serving_types.c. root: of the whole model, o: of its language model (the same
+ * where it is nothing else). Errors: also EUNSUPPORTED, a kind of quantisation that is not known;
+ * ENOMEM. */
 typedef struct cd_serving_typed {
     cd_arena *a;
     cd_serving_fields *o, *root;

@@ -1,4 +1,5 @@
-/* Names that one fact has in the files of several programs: attribute_map of Hugging Face's classes, and what those write that came before them. */
+/* Names that one fact has in the files of several programs: attribute_map of Hugging Face's
+ * classes, and what those write that came before them. */
 #include <string.h>
 
 #include "predictor/serving_config/serving_read.h"
@@ -24,7 +25,8 @@ static const char *const fact[][MOST] = {
     {"n_groups", "mamba_n_groups"},
     {"conv_kernel", "mamba_d_conv"},
     {"sliding_window_pattern", "layer_switch"},
-    /* of quantization_config, and of the files that stand for it: each program has its own names, so nobody is told */
+    /* of quantization_config, and of the files that stand for it: each program has its own names,
+     * so nobody is told */
     {"quantization_config", "compression_config"},
     {"bits", "w_bit"},
     {"group_size", "q_group_size"},

@@ -6,13 +6,13 @@
 #include "predictor/serving_config/serving_match.h"
 #include "predictor/serving_config/serving_read.h"
 
-#define there   cd_serving_there
-#define note    cd_serving_note
-#define is_word cd_serving_is_word
-#define get     cd_serving_get
+#define there cd_serving_there
+#define note  cd_serving_note
+#define get   cd_serving_get
 
 /* ---- modules of a layer ---- */
-enum { PROJECT, FFN, SHARED, EXPERT, RECURRENT, N_PART, N_NAME = 5 };
+/* LATENT: around the experts, in the type of the shared one */
+enum { PROJECT, FFN, SHARED, EXPERT, RECURRENT, N_PART, LATENT = N_PART, N_NAME = 5 };
 static const char *const part_name[N_PART] = {"attention", "the dense feed-forward part",
                                               "the shared expert", "the experts", "the states"};
 
@@ -32,8 +32,8 @@ static const struct {
      {"mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj",
       "feed_forward.shared_expert.gate_proj", "mixer.shared_experts.up_proj",
       "shared_mlp.input_linear"}},
-    {SHARED, {"mixer.fc1_latent_proj"}},
-    {SHARED, {"mixer.fc2_latent_proj"}},
+    {LATENT, {"mixer.fc1_latent_proj"}},
+    {LATENT, {"mixer.fc2_latent_proj"}},
     {SHARED,
      {"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj",
       "feed_forward.shared_expert.down_proj", "mixer.shared_experts.down_proj",
@@ -48,6 +48,13 @@ static const struct {
      {"linear_attn.in_proj_qkvz", "linear_attn.in_proj_qkv", "mixer.in_proj", "mamba.in_proj"}},
     {RECURRENT, {"linear_attn.out_proj", "mixer.out_proj", "mamba.out_proj"}}};
 enum { N_MODULE = sizeof module / sizeof *module };
+
+/* what the model lacks has no vote */
+static bool votes(const cd_serving_model *m, size_t k, int part) {
+    return part != SHARED             ? module[k].part == part
+           : module[k].part == SHARED ? m->shared_ffn > 0
+                                      : module[k].part == LATENT && m->latent_in > 0;
+}
 
 /* Of one product under all names that it may have. */
 static bool module_fits(const cd_serving_match *list, size_t k, size_t layer) {
@@ -105,7 +112,8 @@ static bool is_bad(const plan *p) {
     return bad;
 }
 
-/* Of each part the kind that most of its products have. Dense layers of a model with experts are its first ones. */
+/* Of each part the kind that most of its products have. Dense layers of a model with experts are
+ * its first ones. */
 static void vote(const plan *p, cd_serving_model *m, int part, cd_llm_op_type *to) {
     const double layers = part == FFN && m->sparse_layers > 0 ? m->dense_layers : m->layers;
     double count[MOST_GROUPS + 1] = {0}, all = 0;
@@ -114,7 +122,7 @@ static void vote(const plan *p, cd_serving_model *m, int part, cd_llm_op_type *t
     for (size_t layer = 0; (double)layer < layers; layer++)
         for (size_t k = 0; k < N_MODULE; k++) {
             size_t g = 0;
-            if (module[k].part != part) continue;
+            if (!votes(m, k, part)) continue;
             while (g < p->n && !p->g[g].all && !module_fits(&p->g[g].match, k, layer)) g++;
             if (g < p->n && module_fits(&p->ignore, k, layer)) g = p->n;
             count[g]++, all++;
@@ -139,10 +147,9 @@ static cdmpp_status apply(plan *p, cd_serving_model *m, cdmpp_err *err) {
                                 "an expression in it is not understood: say the type with --dtype"),
                         "ignore");
     for (int i = 0; !st && i < N_PART; i++) vote(p, m, i, to[i]);
+    /* what is said of products */
     if (!(m->dense_layers > 0))
-        m->linear = m->sparse_layers > 0 && m->shared_ffn > 0
-                        ? m->shared
-                        : m->attention; /* what is said of products */
+        m->linear = m->sparse_layers > 0 && m->shared_ffn > 0 ? m->shared : m->attention;
     if (!(m->experts > 0)) m->expert = m->linear;
     release(p);
     return st;
@@ -171,7 +178,8 @@ static double number_or_0(const cd_json *v) {
     return null(v) || cd_json_real(v, &x, NULL) ? 0 : x;
 }
 
-/* awq, gptq: 4 or 8 bits, a scale in 16 bits for each group of weights, and a zero point where scales are not symmetric. */
+/* awq, gptq: 4 or 8 bits, a scale in 16 bits for each group of weights, and a zero point where
+ * scales are not symmetric. */
 static cdmpp_status read_weights_only(cd_serving_fields *q, group *g, cdmpp_err *err) {
     double bits = 0;
     CD_TRY(cd_serving_maybe(q, "bits", &bits, err));
@@ -254,7 +262,8 @@ static cdmpp_status unknown_algo(const cd_json *v, const char *key, cdmpp_err *e
                       key);
 }
 
-/* MIXED_PRECISION: a word for each product. Those of one word are a group; what has none is left out. */
+/* MIXED_PRECISION: a word for each product. Those of one word are a group; what has none is left
+ * out. */
 static cdmpp_status read_mixed(cd_serving_fields *q, const cd_json *layers, plan *p,
                                cdmpp_err *err) {
     cd_json *list[MOST_GROUPS];
@@ -267,8 +276,8 @@ static cdmpp_status read_mixed(cd_serving_fields *q, const cd_json *layers, plan
             return cd_err_key(err, unknown_algo(v, "quant_algo", err), "quantized_layers");
         while (i < p->n && p->g[i].type != g.type) i++;
         cd_json *name = CD_NEW(q->a, cd_json);
-        if (i == p->n)
-            p->g[p->n] = g, list[p->n++] = CD_NEW(q->a, cd_json); /* types are fewer than groups */
+        /* types are fewer than groups */
+        if (i == p->n) p->g[p->n] = g, list[p->n++] = CD_NEW(q->a, cd_json);
         if (!name || !list[i]) return CD_FAIL(err, ENOMEM, "quantized_layers");
         *name = (cd_json){.kind = CD_JSON_STR, .u.s = o->key, .next = list[i]->u.child};
         *list[i] = (cd_json){.kind = CD_JSON_ARR, .n = list[i]->n + 1, .u.child = name};
@@ -412,7 +421,8 @@ static cdmpp_status quantised(cd_serving_fields *q, cd_serving_model *m, cdmpp_e
 }
 
 /* ---- what is not quantised ---- */
-/* Fields that may say the type, the one that vLLM and Hugging Face take first: dtype before torch_dtype, as newer files write it, and the whole model's before that of its part. */
+/* Fields that may say the type, the one that vLLM and Hugging Face take first: dtype before
+ * torch_dtype, as newer files write it, and the whole model's before that of its part. */
 enum { N_TYPED = 4 };
 static const char *const typed_key[N_TYPED] = {"dtype", "torch_dtype", "dtype", "torch_dtype"};
 
@@ -420,7 +430,8 @@ static cd_str word_of(const cd_json *v) {
     return v->kind == CD_JSON_STR ? v->u.s : (cd_str){"no text", 7};
 }
 
-/* A file whose fields say different types is answered as they load it, and nobody shall take that for sure. */
+/* A file whose fields say different types is answered as they load it, and nobody shall take that
+ * for sure. */
 static void check_typed(const cd_serving_typed *t, const cd_json *const of[N_TYPED], size_t k,
                         cd_serving_model *m) {
     const cd_str a = word_of(of[k]);
@@ -445,7 +456,8 @@ static bool says(const cd_json *v, const char *word) {
     return cd_str_is(s, word);
 }
 
-/* Without a field vLLM looks into the files of weights, which are not here, and else takes what the GPU computes best: bfloat16. */
+/* Without a field vLLM looks into the files of weights, which are not here, and else takes what the
+ * GPU computes best: bfloat16. */
 static cdmpp_status read_base(const cd_serving_typed *t, cd_serving_model *m, cdmpp_err *err) {
     const cd_json *of[N_TYPED];
     size_t k = 0;
@@ -530,6 +542,6 @@ cdmpp_status cd_serving_read_types(const cd_serving_typed *t, cd_serving_model *
     if (!st && q.unlike.code) why = q.unlike, st = why.code;
     if (!st) cd_serving_unread(&q, from.where);
     if (!st) return base;
-    if (err) *err = why;
+    cd_err_from(err, &why);
     return from.path ? cd_err_at(err, st, from.path, 0) : cd_err_key(err, st, from.where);
 }

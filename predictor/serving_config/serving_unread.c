@@ -1,8 +1,10 @@
-/* Members of a config.json that look like sizes and that the reader did not ask for: told in one line, so that no part of a model is left out without a word.
+/* Members of a config.json that look like sizes and that the reader did not ask for: told in one
+ * line, so that no part of a model is left out without a word.
  *
  *   asked for          known by the reader
  *   serving_unread.def known to say nothing about sizes
- *   what else is       a whole number above 1, a list, an object, a switch of a part that is shared or wide, one word for each layer */
+ *   what else is       a whole number above 1, a list, an object, a switch of a part that is shared
+ *                      or wide, one word for each layer */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,10 +59,9 @@ void cd_serving_unread(const cd_serving_fields *f, const char *where) {
     for (const cd_json *v = f->o && f->o->kind == CD_JSON_OBJ ? f->o->u.child : NULL; v;
          v = v->next, i++) {
         snprintf(key, sizeof key, "%.*s", (int)(v->key.n < KEY ? v->key.n : KEY), v->key.p);
+        /* whatever a file has, a line of a log is a line */
         for (char *c = key; *c; c++)
-            *c = isalnum((unsigned char)*c) || strchr("_.-", *c)
-                     ? *c
-                     : '?'; /* whatever a file has, a line of a log is a line */
+            *c = isalnum((unsigned char)*c) || strchr("_.-", *c) ? *c : '?';
         if (f->asked[i] || is_silent(key) || !is_size(key, v, f->m->layers)) continue;
         n++;
         if (at + strlen(key) + 3 < sizeof list)

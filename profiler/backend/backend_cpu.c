@@ -1,5 +1,6 @@
-/* The CPU back end: compiles with the host's compiler, loads the shared object into this process, and runs it on buffers of one
- * mapping. Guards between the buffers find programs that write outside of theirs. */
+/* The CPU back end: compiles with the host's compiler, loads the shared object into this process,
+ * and runs it on buffers of one mapping. Guards between the buffers find programs that write
+ * outside of theirs. */
 #include "profiler/backend/backend.h"
 
 #include <errno.h>
@@ -107,7 +108,8 @@ static cdmpp_status sizes(cd_loaded *l, int threads, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Sizes first, with overflow checks, then one mapping with room to begin at a huge page; the second pass cannot fail. */
+/* Sizes first, with overflow checks, then one mapping with room to begin at a huge page; the second
+ * pass cannot fail. */
 static cdmpp_status map_all(cd_loaded *l, cdmpp_err *err) {
     size_t at = 0, begin, end;
     for (uint32_t k = 0; k < l->code->n_buffer; k++, at = end)
@@ -164,7 +166,8 @@ static void unload(cd_loaded *l) {
     cd_mem_free(l);
 }
 
-/* Content is written before the object is loaded, so that a broken object costs no less than a good one. */
+/* Content is written before the object is loaded, so that a broken object costs no less than a good
+ * one. */
 static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *content,
                          cd_loaded **out, cdmpp_err *err) {
     const cd_codegen_code *code = p->code;
@@ -188,8 +191,8 @@ static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *co
 
 static cdmpp_status run(cd_loaded *l, unsigned times, double *seconds, cdmpp_err *err) {
     if (!times) times = 1;
-    if (l->code->parallel)
-        cd_object_loader_threads(l->handle, l->threads); /* another program may have set it */
+    /* another program may have set it */
+    if (l->code->parallel) cd_object_loader_threads(l->handle, l->threads);
     const double begin = cd_clock_wall();
     for (unsigned i = 0; i < times; i++) l->entry(l->buffer);
     *seconds = cd_clock_wall() - begin;

@@ -1,6 +1,7 @@
-/* The CUDA back end, over the driver and NVRTC, both loaded at run time. Programs are compiled to the device's own code where NVRTC
- * knows its architecture, so that the driver has nothing left to compile when one is loaded; else to PTX for the newest architecture
- * that both have in common. Times are those of the device's events. */
+/* The CUDA back end, over the driver and NVRTC, both loaded at run time. Programs are compiled to
+ * the device's own code where NVRTC knows its architecture, so that the driver has nothing left to
+ * compile when one is loaded; else to PTX for the newest architecture that both have in common.
+ * Times are those of the device's events. */
 #include "profiler/backend/backend_internal.h"
 
 #include <stdio.h>
@@ -11,8 +12,8 @@ struct cd_backend {
     cd_cuda_api api;
     struct {
         char name[128];
-        int number, major, minor, units, clock_khz,
-            driver; /* major.minor: compute capability; units: multiprocessors */
+        /* major.minor: compute capability; units: multiprocessors */
+        int number, major, minor, units, clock_khz, driver;
         int threads_per_block, shared_per_block, l2_bytes;
         size_t bytes;
     } d;
@@ -199,7 +200,8 @@ static cdmpp_status build_one(cd_backend *b, cd_build *p) {
     return st;
 }
 
-/* NVRTC serves one call of a process at a time: more jobs would only wait (profiler/measure/prebuild.c has processes). */
+/* NVRTC serves one call of a process at a time: more jobs would only wait
+ * (profiler/measure/prebuild.c has processes). */
 static cdmpp_status cuda_build(cd_backend *b, cd_build *p, size_t n, int jobs, cdmpp_err *err) {
     (void)jobs;
     CD_TRY(cd_cuda_api_open_compiler(&b->api, err));
@@ -251,7 +253,8 @@ static cdmpp_status load_buffer(cd_loaded *l, uint32_t k, const void *content, c
     return code ? cuda_fail(l->b, code, "buffer's content", err) : CDMPP_OK;
 }
 
-/* Limits of the device are checked before the launch: a launch that fails would spoil the context. */
+/* Limits of the device are checked before the launch: a launch that fails would spoil the
+ * context. */
 static cdmpp_status load_function(cd_loaded *l, uint32_t k, cdmpp_err *err) {
     const cd_codegen_launch *at = &l->code->launch[k];
     const int64_t threads = at->block[0] * at->block[1] * at->block[2];
@@ -281,7 +284,8 @@ static cdmpp_status load_module(cd_loaded *l, const cd_build *p, cdmpp_err *err)
                    cd_cuda_api_error(&l->b->api, code), log);
 }
 
-/* The context is made current first: the caller may be another thread than the one that opened the device. */
+/* The context is made current first: the caller may be another thread than the one that opened the
+ * device. */
 static cdmpp_status load_all(cd_loaded *l, const cd_build *p, const void *const *content,
                              cdmpp_err *err) {
     const cd_codegen_code *c = p->code;

@@ -1,5 +1,5 @@
-/* The OpenCL back end. One program is one compiler run: OpenCL front ends take milliseconds, and a program that fails harms no
- * other. Times are those of the device's profiling events. */
+/* The OpenCL back end. One program is one compiler run: OpenCL front ends take milliseconds, and a
+ * program that fails harms no other. Times are those of the device's profiling events. */
 #include "profiler/backend/backend.h"
 
 #include <string.h>
@@ -116,7 +116,8 @@ static cdmpp_status build_some(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     return CDMPP_OK;
 }
 
-/* One program a compiler run: its front end takes milliseconds, and a program that fails harms no other. */
+/* One program a compiler run: its front end takes milliseconds, and a program that fails harms no
+ * other. */
 static cdmpp_status ocl_build(cd_backend *b, cd_build *p, size_t n, int jobs, cdmpp_err *err) {
     batch t = {b, p};
     cd_threads *pool = NULL;
@@ -168,8 +169,9 @@ static cdmpp_status load_program(cd_loaded *l, const cd_build *p, cdmpp_err *err
     return st ? build_failed(l->b, l->program, st, err) : CDMPP_OK;
 }
 
-/* How large groups of a kernel may be: its own limit may be below the device's. A kernel that was compiled for just these groups runs with them; for such a one NVIDIA's
- * driver names 256 all the same, seen with 392 on an H200. */
+/* How large groups of a kernel may be: its own limit may be below the device's. A kernel that was
+ * compiled for just these groups runs with them; for such a one NVIDIA's driver names 256 all the
+ * same, seen with 392 on an H200. */
 static size_t group_limit(const cd_opencl *d, cd_cl kernel, const int64_t block[3]) {
     size_t most = d->group_max, compiled[3] = {0};
     d->api.clGetKernelWorkGroupInfo(kernel, d->device, CD_CL_KERNEL_GROUP_COMPILED, sizeof compiled,

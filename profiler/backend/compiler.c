@@ -1,9 +1,11 @@
-/* Compiles C programs with the host's compiler: looks each one up in the cache, cuts the others into units, runs several compilers
- * at a time, and halves units that fail. Texts of several programs go through one compiler run because its start and the prelude
- * cost as much as a small program. */
+/* Compiles C programs with the host's compiler: looks each one up in the cache, cuts the others
+ * into units, runs several compilers at a time, and halves units that fail. Texts of several
+ * programs go through one compiler run because its start and the prelude cost as much as a small
+ * program. */
 #include "profiler/backend/backend.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +13,8 @@
 
 #include "profiler/host/host.h"
 
-enum {
-    MAX_ARG = 64,
-    MAX_COMMAND = 8,
-    MAX_MORE = 16,
-    PARTS = 4
-}; /* PARTS: units of a process, at least, where there is text enough */
+/* PARTS: units of a process, at least, where there is text enough */
+enum { MAX_ARG = 64, MAX_COMMAND = 8, MAX_MORE = 16, PARTS = 4 };
 #define UNIT_TEXT  ((size_t)256 << 10) /* a unit's programs have no more text than this together */
 #define LEAST_TEXT ((size_t)32 << 10)  /* less is not worth a run of the compiler of its own */
 #define ASKING_S   20.0
@@ -32,14 +30,15 @@ struct cd_compiler {
     size_t n_more;
     cd_buf text;   /* version and flags */
     cd_sha256 key; /* all that is equal for every program */
-    double limit_s;
+    double limit_s, until_s;
     unsigned n_unit; /* so far: names of files */
     const volatile sig_atomic_t *stop;
 };
 
-/* -O2: what is to be written out the generator writes out itself; gcc's -O3 takes twice as long and gives programs that are
- * no faster (median of 120 small ones 0.98 of -O3's time with vectors by the same rules, of 110 of any size 1.00).
- * What TVM's LLVM does too: fused multiply-add, no errno, and nothing that changes the order of sums. */
+/* -O2: what is to be written out the generator writes out itself; gcc's -O3 takes twice as long and
+ * gives programs that are no faster (median of 120 small ones 0.98 of -O3's time with vectors by
+ * the same rules, of 110 of any size 1.00). What TVM's LLVM does too: fused multiply-add, no errno,
+ * and nothing that changes the order of sums. */
 static const char *const flags[] = {"-std=gnu11",
                                     "-O2",
                                     "-fPIC",
@@ -51,10 +50,12 @@ static const char *const flags[] = {"-std=gnu11",
                                     "-fno-semantic-interposition",
                                     "-fopenmp"};
 
-/* gcc's -O2 alone makes vectors only where they cost nothing; clang's needs no word. The rest is for the compiler's time, most
- * of which programs with thousands of written-out statements take: how far back it looks for what a load may find (1000 statements
- * are its default), and passes that gain these programs nothing. 0.63 of the time; the programs take a median of 0.995
- * of what they took (120 of tasks under 30 MFLOP, 3 rounds: geometric mean 0.94, 90th percentile 1.02, worst 1.25). */
+/* gcc's -O2 alone makes vectors only where they cost nothing; clang's needs no word. The rest is
+ * for the compiler's time, most of which programs with thousands of written-out statements take:
+ * how far back it looks for what a load may find (1000 statements are its default), and passes that
+ * gain these programs nothing. 0.63 of the time; the programs take a median of 0.995 of what they
+ * took (120 of tasks under 30 MFLOP, 3 rounds: geometric mean 0.94, 90th percentile 1.02, worst
+ * 1.25). */
 static const char *const gcc_own[] = {
     "-fvect-cost-model=dynamic",          "--param",   "sccvn-max-alias-queries-per-access=64",
     "-fno-predictive-commoning",          "-fno-gcse", "-fno-tree-loop-distribution",
@@ -136,7 +137,8 @@ static cdmpp_status find_compiler(cd_compiler *c, const char *asked, cdmpp_err *
     return st;
 }
 
-/* "native" means another processor on another machine that shares the cache: the key must differ. */
+/* "native" means another processor on another machine that shares the cache: the key must
+ * differ. */
 static void add_processor(cd_sha256 *h) {
     char line[8192];
     FILE *f = cd_cpuinfo_open("");
@@ -178,6 +180,7 @@ cdmpp_status cd_compiler_open(const cd_compiler_options *o, cd_compiler **out, c
     cd_compiler *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "compiler");
     c->limit_s = o->limit_s > 0 ? o->limit_s : 30;
+    c->until_s = (double)INFINITY;
     c->stop = o->stop;
     const cdmpp_status st = set_up(c, o, err);
     if (st) cd_compiler_close(c);
@@ -240,7 +243,8 @@ static cdmpp_status give(cd_compiler *c, cd_build *p, const char *path, bool cac
     return CDMPP_OK;
 }
 
-/* Programs that are not in the cache, into b->list; a text that stands there already is not listed again. */
+/* Programs that are not in the cache, into b->list; a text that stands there already is not listed
+ * again. */
 static cdmpp_status list_missing(batch *b, cd_build *p, program *all, size_t n, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         char path[CD_OBJCACHE_PATH];
@@ -264,7 +268,8 @@ static int large_first(const void *a, const void *b) {
     return size_of(x) != size_of(y) ? (size_of(x) < size_of(y) ? 1 : -1) : strcmp(x->key, y->key);
 }
 
-/* At most CD_COMPILER_UNIT programs and UNIT_TEXT bytes, long texts first and alone: compile time grows faster than the text, and others would wait for a long last unit. */
+/* At most CD_COMPILER_UNIT programs and UNIT_TEXT bytes, long texts first and alone: compile time
+ * grows faster than the text, and others would wait for a long last unit. */
 static void cut(batch *b) {
     const size_t jobs = b->jobs < 1 ? 1 : (size_t)b->jobs;
     size_t per = (b->n + jobs - 1) / jobs, text = 0, total = 0;
@@ -291,10 +296,8 @@ static void cut(batch *b) {
 static void fill_text(const batch *b, unit *u) {
     cd_buf_puts(&u->text, cd_codegen_prelude(CD_DIALECT_C));
     for (size_t i = u->beg; i < u->end; i++) {
-        cd_buf_putf(
-            &u->text, "\n# 1 \"%.16s\"\n",
-            b->list[i]
-                .key); /* a line directive: messages of the compiler tell the program's own line */
+        /* a line directive: messages of the compiler tell the program's own line */
+        cd_buf_putf(&u->text, "\n# 1 \"%.16s\"\n", b->list[i].key);
         cd_buf_put(&u->text, b->list[i].p->code->text.p, b->list[i].p->code->text.n);
     }
 }
@@ -375,6 +378,17 @@ static cdmpp_status settle(batch *b, const unit *u, const cd_subprocess *j, unit
     return CDMPP_OK;
 }
 
+/* No compiler begins when the time is over: a fast one could be done before it is seen to be
+ * late. */
+static void leave_out(batch *b) {
+    for (size_t i = 0; i < b->n_unit; i++)
+        for (size_t k = b->unit[i].beg; k < b->unit[i].end; k++) {
+            cd_build *p = b->list[k].p;
+            p->error_no = 6;
+            p->status = CD_FAIL(&p->err, EBACKEND, "not compiled: the time is over");
+        }
+}
+
 /* Compile the units of this round; *n_next units are left for the next one. */
 static cdmpp_status round_of(batch *b, cd_subprocess *job, unit *next, size_t *n_next,
                              cdmpp_err *err) {
@@ -385,13 +399,13 @@ static cdmpp_status round_of(batch *b, cd_subprocess *job, unit *next, size_t *n
         fill_text(b, u);
         fill_argv(b->c, u);
         oom = oom || u->text.oom;
-        const double more =
-            1 + (double)(u->end - u->beg - 1) /
-                    4; /* a unit may take longer than one program, not as long as all */
-        job[i] = (cd_subprocess){.argv = u->argv,
-                                 .input = u->text.p,
-                                 .n_input = u->text.n,
-                                 .limit_s = more * b->c->limit_s};
+        /* a unit may take longer than one program, not as long as all */
+        const double more = 1 + (double)(u->end - u->beg - 1) / 4;
+        job[i] = (cd_subprocess){
+            .argv = u->argv,
+            .input = u->text.p,
+            .n_input = u->text.n,
+            .limit_s = fmin(more * b->c->limit_s, fmax(1e-3, b->c->until_s - cd_clock_wall()))};
     }
     cdmpp_status st = oom ? CD_FAIL(err, ENOMEM, "text of %zu programs", b->n) : CDMPP_OK;
     if (!st) st = cd_subprocess_run(job, b->n_unit, b->jobs, b->c->stop, err);
@@ -417,7 +431,10 @@ static cdmpp_status share(batch *b, const program *all, size_t n, cdmpp_err *err
     return CDMPP_OK;
 }
 
-/* Rounds: the units of one round that failed are the halves of the next. Both arrays of units have room for all programs one by one. */
+void cd_compiler_until(cd_compiler *c, double until_s) { c->until_s = until_s; }
+
+/* Rounds: the units of one round that failed are the halves of the next. Both arrays of units have
+ * room for all programs one by one. */
 cdmpp_status cd_compiler_build(cd_compiler *c, cd_build *p, size_t n, int jobs, cdmpp_err *err) {
     program *all = cd_mem_zalloc(n + 1, 2 * sizeof *all);
     unit *units = cd_mem_zalloc(n + 1, 2 * sizeof *units), *next = units ? units + n + 1 : NULL;
@@ -427,7 +444,7 @@ cdmpp_status cd_compiler_build(cd_compiler *c, cd_build *p, size_t n, int jobs, 
     for (size_t i = 0; i < n; i++) p[i].status = CDMPP_OK, p[i].object = NULL, p[i].error_no = 0;
     if (!st) st = list_missing(&b, p, all, n, err);
     if (!st) cut(&b);
-    while (!st && b.n_unit) {
+    while (!st && b.n_unit && cd_clock_wall() < c->until_s) {
         unit *now = b.unit;
         size_t n_next;
         st = round_of(&b, job, next, &n_next, err);
@@ -435,6 +452,7 @@ cdmpp_status cd_compiler_build(cd_compiler *c, cd_build *p, size_t n, int jobs, 
         b.n_unit = n_next;
         next = now;
     }
+    if (!st) leave_out(&b);
     if (!st) st = share(&b, all, n, err);
     cd_mem_free(all);
     cd_mem_free(units);

@@ -1,5 +1,5 @@
-/* Loads libcuda and libnvrtc with dlopen and finds their functions by name, so that one binary works with and without NVIDIA's
- * software. */
+/* Loads libcuda and libnvrtc with dlopen and finds their functions by name, so that one binary
+ * works with and without NVIDIA's software. */
 #include "profiler/backend/cuda_api.h"
 
 #include <dlfcn.h>

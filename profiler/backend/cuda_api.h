@@ -1,4 +1,5 @@
-/* cuda_api -- the CUDA driver and its run-time compiler, found at run time: no header or library is needed to build.
+/* cuda_api -- the CUDA driver and its run-time compiler, found at run time: no header or library is
+ * needed to build.
  *
  * Types and numbers are those of the driver's binary interface. Functions with a second
  * version (cuMemAlloc_v2, 64-bit sizes) are that version; NVRTC is of any major
@@ -8,8 +9,8 @@
 
 #include "base/core/core.h"
 
-typedef struct cd_cuda_object
-    *cd_cu; /* a context, module, function, event or stream; an NVRTC program */
+/* a context, module, function, event or stream; an NVRTC program */
+typedef struct cd_cuda_object *cd_cu;
 typedef uint64_t cd_cu_memory;
 
 enum {
@@ -24,7 +25,8 @@ enum {
     CD_CU_MINOR = 76
 };
 
-/* X(name here, exported name, parameters) of libcuda.so.1; every one returns an int, 0 for success */
+/* X(name here, exported name, parameters) of libcuda.so.1; every one returns an int, 0 for
+ * success */
 #define CD_CUDA_MAP(X)                                                                             \
     X(init, "cuInit", (unsigned flags))                                                            \
     X(device_count, "cuDeviceGetCount", (int *n))                                                  \
@@ -79,11 +81,12 @@ typedef struct cd_cuda_api {
     int (*cubin_text)(cd_cu p, char *binary);
 } cd_cuda_api;
 
-/* Loads the driver; the compiler is loaded by the second call, when it is needed. Errors: EBACKEND (no library, or one that lacks a function). */
+/* Loads the driver; the compiler is loaded by the second call, when it is needed. Errors: EBACKEND
+ * (no library, or one that lacks a function). */
 cdmpp_status cd_cuda_api_open(cd_cuda_api *out, cdmpp_err *err);
-cdmpp_status cd_cuda_api_open_compiler(cd_cuda_api *a,
-                                       cdmpp_err *err); /* nothing happens the second time */
-void cd_cuda_api_close(cd_cuda_api *a);                 /* zeroed is fine */
+/* nothing happens the second time */
+cdmpp_status cd_cuda_api_open_compiler(cd_cuda_api *a, cdmpp_err *err);
+void cd_cuda_api_close(cd_cuda_api *a); /* zeroed is fine */
 /* "CUDA_ERROR_OUT_OF_MEMORY" ...; "unknown error" for others. */
 const char *cd_cuda_api_error(const cd_cuda_api *a, int code);
 #endif

@@ -1,5 +1,5 @@
-/* Keeps binaries of GPU programs in the object cache. The binaries carry the cache's digest at their end, which is cut off when
- * they are read. */
+/* Keeps binaries of GPU programs in the object cache. The binaries carry the cache's digest at
+ * their end, which is cut off when they are read. */
 
 #include <stdio.h>
 #include <string.h>

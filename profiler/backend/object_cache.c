@@ -1,5 +1,5 @@
-/* The cache of compiled programs: a folder of files named by their key. Entries and uses are hard links, so that storing, using and
- * evicting are atomic and need no lock. */
+/* The cache of compiled programs: a folder of files named by their key. Entries and uses are hard
+ * links, so that storing, using and evicting are atomic and need no lock. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -61,8 +61,8 @@ static void remove_folder(const char *path) {
     rmdir(path);
 }
 
-/* Removes work folders of killed processes: no process here has that number, and nobody has written there for an hour (the folder
- * may be shared with another machine). */
+/* Removes work folders of killed processes: no process here has that number, and nobody has written
+ * there for an hour (the folder may be shared with another machine). */
 static void remove_stale(const char *dir) {
     DIR *d = opendir(dir);
     if (!d) return;

@@ -1,5 +1,5 @@
-/* Loads a compiled C program with dlopen. OpenMP's library is pinned, because its waiting threads would crash if it were unloaded
- * with the last program. */
+/* Loads a compiled C program with dlopen. OpenMP's library is pinned, because its waiting threads
+ * would crash if it were unloaded with the last program. */
 #include "profiler/backend/backend.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* A digest at the end of a file. A process that is killed while it writes an object, or a full disk, leaves a file that would crash
- * the loader; the digest finds it. */
+/* A digest at the end of a file. A process that is killed while it writes an object, or a full
+ * disk, leaves a file that would crash the loader; the digest finds it. */
 #include "profiler/backend/backend_internal.h"
 
 #include <errno.h>

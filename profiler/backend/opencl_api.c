@@ -1,4 +1,5 @@
-/* Loads libOpenCL with dlopen and finds its functions by name, so that one binary works with and without OpenCL. */
+/* Loads libOpenCL with dlopen and finds its functions by name, so that one binary works with and
+ * without OpenCL. */
 #include "profiler/backend/opencl_api.h"
 
 #include <dlfcn.h>

@@ -8,8 +8,8 @@
 
 #include "base/core/core.h"
 
-typedef struct cd_cl_object
-    *cd_cl; /* a platform, device, context, queue, buffer, program, kernel or event */
+/* a platform, device, context, queue, buffer, program, kernel or event */
+typedef struct cd_cl_object *cd_cl;
 
 enum {
     CD_CL_NOT_FOUND = -1,

@@ -179,8 +179,9 @@ static cdmpp_status open_on(cd_opencl *d, const cd_opencl_name *want, cdmpp_err 
               : CDMPP_OK;
 }
 
-/* A processor's driver puts the private memory of a whole work group on the stack of one thread, 64 MiB and more. Threads that the
- * driver starts while the device is opened get a large stack; only touched pages are used. */
+/* A processor's driver puts the private memory of a whole work group on the stack of one thread, 64
+ * MiB and more. Threads that the driver starts while the device is opened get a large stack; only
+ * touched pages are used. */
 static cdmpp_status open_with_stack(cd_opencl *d, const cd_opencl_name *want, cdmpp_err *err) {
     enum { STACK = 512 << 20 };
     pthread_attr_t before, deep;
@@ -204,8 +205,9 @@ cdmpp_status cd_opencl_open(cd_opencl *out, const char *name, cdmpp_err *err) {
     return st;
 }
 
-/* The library is never unloaded: drivers leave threads that still run in it. A sub-device of PoCL is not released either: PoCL 3.1
- * reads the event's device after the event was reported as done (POclReleaseEvent). */
+/* The library is never unloaded: drivers leave threads that still run in it. A sub-device of PoCL
+ * is not released either: PoCL 3.1 reads the event's device after the event was reported as done
+ * (POclReleaseEvent). */
 void cd_opencl_close(cd_opencl *d) {
     const cd_opencl_api *a = &d->api;
     if (d->queue) a->clReleaseCommandQueue(d->queue);

@@ -1,5 +1,5 @@
-/* Fills buffers with numbers from a counter-based generator: element i of buffer k depends on k and i alone, so that devices and
- * threads can fill parts in any order. */
+/* Fills buffers with numbers from a counter-based generator: element i of buffer k depends on k and
+ * i alone, so that devices and threads can fill parts in any order. */
 #include "profiler/backend/backend.h"
 
 #include <math.h>
@@ -55,8 +55,8 @@ bool cd_tensor_fill(cd_dtype type, uint32_t k, uint64_t first, size_t n, void *t
            fill_integers(cd_expr_dtype_bytes(type), k, first, n, to);
 }
 
-/* The fan-in is taken as the number of elements over the widest dimension. A uniform number within 0.375 has a deviation of 0.217,
- * hence 4.6. */
+/* The fan-in is taken as the number of elements over the widest dimension. A uniform number within
+ * 0.375 has a deviation of 0.217, hence 4.6. */
 bool cd_tensor_fill_weight(cd_dtype type, uint32_t k, uint32_t rank, const int64_t *shape,
                            void *to) {
     int64_t widest = 1, n = 1;
@@ -66,10 +66,8 @@ bool cd_tensor_fill_weight(cd_dtype type, uint32_t k, uint32_t rank, const int64
         n *= shape[d];
     }
     if (!cd_tensor_fill(type, k, 0, (size_t)n, to)) return false;
-    const float scale =
-        4.6f /
-        sqrtf(
-            fmaxf(1, (float)n / (float)widest)); /* uniform within 0.375 has a deviation of 0.217 */
+    /* uniform within 0.375 has a deviation of 0.217 */
+    const float scale = 4.6f / sqrtf(fmaxf(1, (float)n / (float)widest));
     for (int64_t i = 0; type == CD_F32 && rank > 1 && i < n; i++) v[i] = (v[i] - 0.625f) * scale;
     return true;
 }

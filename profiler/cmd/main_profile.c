@@ -1,5 +1,5 @@
-/* cdmpp-profile -- measures tensor programs. This file has the modes, which options they take, and main(), and what several modes use. The options
- * are in main_profile_options.def. */
+/* cdmpp-profile -- measures tensor programs. This file has the modes, which options they take, and
+ * main(), and what several modes use. The options are in main_profile_options.def. */
 #include <string.h>
 
 #include "base/io/io.h"
@@ -30,8 +30,8 @@ enum {
     WORKER = 1 << 13,
     WRAP = 1 << 14,
     TRACE = 1 << 15,
-    MEASURING = RECORDS | SWEEP | CORUN | CURVES | KERNELS | FUSION | OPS |
-                WORKER, /* programs, by cd_main_profile_measure_options */
+    /* programs, by cd_main_profile_measure_options */
+    MEASURING = RECORDS | SWEEP | CORUN | CURVES | KERNELS | FUSION | OPS | WORKER,
     OF_NETWORKS = LIST_OPS | LIST_TASKS | OPS | CURVES | KERNELS | TRACE
 };
 #define X(name, letter, arg, kind, member, values, group, modes, help)                             \
@@ -42,7 +42,7 @@ static const cd_option table[] = {
 #undef X
 #define X(name, letter, arg, kind, member, values, group, modes, help) modes,
 static const unsigned taken_by[] = {
-    /* of each row of `table` */
+/* of each row of `table` */
 #include "profiler/cmd/main_profile_options.def"
 };
 #undef X
@@ -262,8 +262,8 @@ static void on_note(void *ctx, const char *text) {
 }
 int cd_main_profile_source(const cd_main_profile *o) {
     int kind = CD_NETWORK_SOURCE_ZOO;
-    (void)cd_network_source_kind(o->model_source, o->network, &kind,
-                                 NULL); /* checked with the options */
+    /* checked with the options */
+    (void)cd_network_source_kind(o->model_source, o->network, &kind, NULL);
     return kind;
 }
 
@@ -310,9 +310,10 @@ static cdmpp_status run(cd_command_run *r, void *options, cdmpp_err *err) {
     o->log = &r->log;
     o->stop = r->stop;
     const mode *m = mode_of(o, r->said.operand.n ? r->said.operand.v[0] : NULL);
+    /* of the store it is a filter */
     cdmpp_status st = o->target && m->run != cd_main_profile_store
                           ? cd_target_check(o->target, o->log, err)
-                          : CDMPP_OK; /* of the store it is a filter */
+                          : CDMPP_OK;
     if (!st) st = run_there(o, m, err);
     r->exit_code = o->bad ? 3 : o->exit_code;
     return st;

@@ -2,8 +2,9 @@
  *
  *   argv -> options (one struct, one table in main_profile.c) -> mode: check, run
  *
- * A mode is a first word ("records") or a flag of its own ("--list-tasks"). It checks its options, calls the library and prints. A new
- * one is a member and a row in the table of options (main_profile_options.def), a row in the table of modes, and two functions below. */
+ * A mode is a first word ("records") or a flag of its own ("--list-tasks"). It checks its options,
+ * calls the library and prints. A new one is a member and a row in the table of options
+ * (main_profile_options.def), a row in the table of modes, and two functions below. */
 #ifndef CD_MAIN_PROFILE_H
 #define CD_MAIN_PROFILE_H
 #include <signal.h>
@@ -28,7 +29,8 @@ typedef struct cd_main_profile {
     const char *cache, *cflags;
     /* draw, sweep, corun (main_profile_variants.c) */
     int trials, seed;
-    int pool; /* random schedules of a task from which the analytic time chooses; 0: the default */
+    /* random schedules of a task from which the analytic time chooses; 0: the default */
+    int pool;
     const char *factor, *plot;
     int corun_group; /* corun: programs of a group; 0: pairs */
     const char *pairs;
@@ -48,8 +50,8 @@ typedef struct cd_main_profile {
     bool run_ops, key_only;
     int cover, csv, passes; /* percent; CD_MAIN_PROFILE_*; 0: until steady */
     /* fusion (main_profile_fusion.c); fusion_rules: networks, too */
-    int fusion_backend, channels,
-        repeats; /* position in CD_MAIN_PROFILE_FUSION_BACKENDS; 0: the default */
+    /* position in CD_MAIN_PROFILE_FUSION_BACKENDS; 0: the default */
+    int fusion_backend, channels, repeats;
     const char *fusion_command, *alpha, *confidence, *operators, *chains, *planted, *fusion_rules;
     /* kernels (main_profile_kernels.c) */
     int seconds, target_error, within, first; /* 0: the default */
@@ -74,8 +76,8 @@ enum { CD_MAIN_PROFILE_NO_CSV = -1, CD_MAIN_PROFILE_GROUPS, CD_MAIN_PROFILE_EOP 
 #define CD_MAIN_PROFILE_FUSION_BACKENDS "cpu|opencl|command"
 enum { CD_MAIN_PROFILE_FUSION_CPU, CD_MAIN_PROFILE_FUSION_OPENCL, CD_MAIN_PROFILE_FUSION_COMMAND };
 
-/* The modes, X(name): each has a check of its options and a run. Both give what they fail with in *err; items of a run that failed are
- * counted in o->bad. */
+/* The modes, X(name): each has a check of its options and a run. Both give what they fail with in
+ * *err; items of a run that failed are counted in o->bad. */
 #define CD_MAIN_PROFILE_MODES(X)                                                                   \
     X(records)                                                                                     \
     X(worker)                                                                                      \
@@ -115,8 +117,9 @@ const char *cd_main_profile_core(const cd_main_profile *o);
 cd_hardware cd_main_profile_hardware(const char *target);
 /* Random schedules of a task from which the analytic time chooses. */
 uint32_t cd_main_profile_pool(const cd_main_profile *o);
-/* What the analytic time needs: this processor, measured (two seconds), in *e, with the vectors of the code and so many cores in use. NULL: no pool is wanted, or the processor cannot be
- * described, which is told. */
+/* What the analytic time needs: this processor, measured (two seconds), in *e, with the vectors of
+ * the code and so many cores in use. NULL: no pool is wanted, or the processor cannot be described,
+ * which is told. */
 const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threads,
                                              cd_describe_entry *e);
 /* Logs what it hears; bad items are counted in o->bad. */

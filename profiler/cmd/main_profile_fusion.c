@@ -51,7 +51,8 @@ cdmpp_status cd_main_profile_fusion_check(const cd_main_profile *o, cdmpp_err *e
     return read_numbers(o, &d, err);
 }
 
-/* The file of rules first: what is printed may be lost in a pipe. Undecided tests make exit status 3 where they could not be measured. */
+/* The file of rules first: what is printed may be lost in a pipe. Undecided tests make exit status
+ * 3 where they could not be measured. */
 static cdmpp_status print(cd_main_profile *o, const cd_detect *d, cdmpp_err *err) {
     static const char *const name[] = {"cpu", "opencl", "command"};
     cd_buf rules = {0}, b = {0};

@@ -1,4 +1,5 @@
-/* "kernels": predictors of groups of operators by adaptive sampling on our executor, and networks predicted with them. */
+/* "kernels": predictors of groups of operators by adaptive sampling on our executor, and networks
+ * predicted with them. */
 #include <math.h>
 #include <string.h>
 
@@ -198,7 +199,8 @@ static cdmpp_status is_told(work *k, const cd_workload *w, uint32_t group, const
     return st;
 }
 
-/* Each type that the model does not know, and each operator without a definition, is told once for each network. */
+/* Each type that the model does not know, and each operator without a definition, is told once for
+ * each network. */
 static cdmpp_status tell_unknown(work *k, const cd_kernel_model *m, const cd_workload *w,
                                  const double *each) {
     cd_arena a = {0};
@@ -305,7 +307,8 @@ static cdmpp_status predict(work *k) {
     return st;
 }
 
-/* One thread, if nothing else is said: its own time is read. The measurer forks, so it is opened first of all. */
+/* One thread, if nothing else is said: its own time is read. The measurer forks, so it is opened
+ * first of all. */
 cdmpp_status cd_main_profile_kernels(cd_main_profile *o, cdmpp_err *err) {
     cd_measure_options mo = cd_main_profile_measure_options(o);
     work k = {.o = o, .err = err};

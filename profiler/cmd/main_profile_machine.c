@@ -1,4 +1,5 @@
-/* Modes about this machine: "--describe-device" prints entries of devices.yaml, "wrap" measures time and memory of any program. */
+/* Modes about this machine: "--describe-device" prints entries of devices.yaml, "wrap" measures
+ * time and memory of any program. */
 #include <string.h>
 
 #include "profiler/cmd/main_profile.h"
@@ -58,7 +59,8 @@ cdmpp_status cd_main_profile_wrap_check(const cd_main_profile *o, cdmpp_err *err
                         : CD_FAIL(err, EUSAGE, "wrap: expected -- and the command to run");
 }
 
-/* To standard error, behind everything that the program wrote there, or to --out ("-": standard output). */
+/* To standard error, behind everything that the program wrote there, or to --out ("-": standard
+ * output). */
 static cdmpp_status print_wrap(const cd_main_profile *o, const cd_process_profile_report *r,
                                cdmpp_err *err) {
     cd_buf b = {0}, all = {0};

@@ -1,5 +1,6 @@
-/* Modes about networks: "--list-networks" prints the built-in ones, "--list-ops" and "--list-tasks" what a network consists of, "--ops" measures it operator by operator and
- * as a whole, "curves" measures its operators at several sizes. */
+/* Modes about networks: "--list-networks" prints the built-in ones, "--list-ops" and "--list-tasks"
+ * what a network consists of, "--ops" measures it operator by operator and as a whole, "curves"
+ * measures its operators at several sizes. */
 #include <string.h>
 #include <sys/utsname.h>
 

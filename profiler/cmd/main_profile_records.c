@@ -1,5 +1,5 @@
-/* Mode "records" of cdmpp-profile: the programs of measure records, checked, printed as source code, or measured here or by --host.
- * Mode "--worker": be what --host reaches. */
+/* Mode "records" of cdmpp-profile: the programs of measure records, checked, printed as source
+ * code, or measured here or by --host. Mode "--worker": be what --host reaches. */
 #include <string.h>
 
 #include "profiler/cmd/main_profile.h"
@@ -134,8 +134,8 @@ static cdmpp_status measure(cd_main_profile *o, cd_record_maker *maker, cd_recor
     cd_record_stats sum;
     cd_remote_records_tally t = {0};
     cd_record_stats_begin(&sum, cd_clock_wall());
-    cdmpp_status st =
-        o->host.n ? CDMPP_OK : cd_measure_open(&mo, &m, err); /* first of all: it forks */
+    /* first of all: it forks */
+    cdmpp_status st = o->host.n ? CDMPP_OK : cd_measure_open(&mo, &m, err);
     if (!st) st = cd_record_output_open(&oo, &out, err);
     if (!st && o->store) st = cd_store_measured_open(&so, &store, err);
     if (store) oo.more = to_store, oo.ctx = store;

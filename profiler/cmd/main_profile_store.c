@@ -102,7 +102,8 @@ static cdmpp_status import(cd_main_profile *o, cd_store *s, cdmpp_err *err) {
     return st;
 }
 
-/* Before the store is opened, which would make a file: a name that is misspelt leaves none behind. */
+/* Before the store is opened, which would make a file: a name that is misspelt leaves none
+ * behind. */
 static cdmpp_status all_there(const cd_main_profile *o, cdmpp_err *err) {
     for (size_t k = 1; k < o->operand.n; k++) {
         const char *path = o->operand.v[k];
@@ -125,7 +126,8 @@ static cdmpp_status fits(cd_store *s, cd_store_filter f, bool *any, cdmpp_err *e
     return cd_store_query(s, &f, seen, any, err);
 }
 
-/* A device or operator that the store has nowhere is a misspelt one; what only together fits nothing gets an empty answer, and that is said. */
+/* A device or operator that the store has nowhere is a misspelt one; what only together fits
+ * nothing gets an empty answer, and that is said. */
 static cdmpp_status check_filter(const cd_main_profile *o, cd_store *s, verb v,
                                  const cd_store_filter *f, cdmpp_err *err) {
     const struct {

@@ -1,4 +1,5 @@
-/* Mode "trace" of cdmpp-profile: files of profilers, summed up, as a network and as a table of operators. */
+/* Mode "trace" of cdmpp-profile: files of profilers, summed up, as a network and as a table of
+ * operators. */
 #include <string.h>
 
 #include "features/device/device.h"
@@ -36,7 +37,8 @@ static cdmpp_status on_bad(void *ctx, cdmpp_status st, const cdmpp_err *e, cdmpp
     return CDMPP_OK;
 }
 
-/* The device's name in the tables of devices, where its name in the trace is known there; else as it is. */
+/* The device's name in the tables of devices, where its name in the trace is known there; else as
+ * it is. */
 static const char *known_device(tracing *t, const char *name) {
     const char *path = NULL;
     const cd_device *d = NULL;
@@ -132,9 +134,8 @@ static cdmpp_status write_files(tracing *t, const cd_trace_runs *r, cdmpp_err *e
     size_t rows = 0;
     cdmpp_status st = CDMPP_OK;
     if (!name) name = slash ? slash + 1 : r->run[r->first].path;
-    for (size_t i = 1; i < r->n_step && !o->device; i++)
-        if (device && strcmp(r->step[i].device, r->step[0].device))
-            device = NULL; /* several: each has its own */
+    for (size_t i = 1; i < r->n_step && !o->device; i++) /* several: each has its own */
+        if (device && strcmp(r->step[i].device, r->step[0].device)) device = NULL;
     if (device && !*device) device = NULL;
     if (o->save_graph) st = cd_trace_put_graph(&b, r, name, device, err);
     if (!st && o->save_graph)

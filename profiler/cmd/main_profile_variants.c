@@ -1,5 +1,5 @@
-/* Modes that measure variants and pairs of programs: "sweep" (one schedule, changed in one thing at a time), "corun" (two programs at
- * the same time); and "draw", which only makes records. */
+/* Modes that measure variants and pairs of programs: "sweep" (one schedule, changed in one thing at
+ * a time), "corun" (two programs at the same time); and "draw", which only makes records. */
 #include "profiler/cmd/main_profile.h"
 #include "profiler/machine/machine.h"
 
@@ -151,7 +151,8 @@ static cdmpp_status print_draw(const cd_main_profile *o, cd_buf *lines, size_t n
     return cd_main_profile_print(o, "cdmpp.profile_draw", &b, err);
 }
 
-/* All lines are made before the first is written: a file of half the records would look complete. */
+/* All lines are made before the first is written: a file of half the records would look
+ * complete. */
 cdmpp_status cd_main_profile_draw(cd_main_profile *o, cdmpp_err *err) {
     const char *target = o->target ? o->target : "";
     const cd_random_schedules_options opt = {.trials = (uint32_t)o->trials,

@@ -1,5 +1,5 @@
-/* Chooses the generator of a dialect. The names of a program's symbols begin with the caller's name, so that many programs fit
- * one translation unit: it must be an identifier. */
+/* Chooses the generator of a dialect. The names of a program's symbols begin with the caller's
+ * name, so that many programs fit one translation unit: it must be an identifier. */
 #include "profiler/codegen/codegen.h"
 
 #include "profiler/codegen/c/c.h"

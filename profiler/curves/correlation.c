@@ -1,5 +1,5 @@
-/* Correlations between settings and times, and where each setting stops to matter. Ranks are used wherever possible: times often follow a setting
- * without following it in a line. */
+/* Correlations between settings and times, and where each setting stops to matter. Ranks are used
+ * wherever possible: times often follow a setting without following it in a line. */
 #include "profiler/curves/curves.h"
 
 #include <lapacke.h>
@@ -28,8 +28,8 @@ double cd_correlation_pearson(const double *a, const double *b, size_t n) {
         vb += (b[i] - mb) * (b[i] - mb);
         c += (a[i] - ma) * (b[i] - mb);
     }
-    const double tiny =
-        1e-28 * (double)n; /* what rounding leaves of values that are all the same */
+    /* what rounding leaves of values that are all the same */
+    const double tiny = 1e-28 * (double)n;
     if (va <= tiny * ma * ma || vb <= tiny * mb * mb || va == 0 || vb == 0) return 0;
     return fmin(fmax(c / sqrt(va) / sqrt(vb), -1), 1);
 }
@@ -77,7 +77,8 @@ cdmpp_status cd_correlation_distance(const double *a, const double *b, size_t n,
 
 /* ---- partial ---- */
 
-/* Inverse in place of a matrix of correlations; false: singular, as where one axis follows from others. m (k, k), symmetric. */
+/* Inverse in place of a matrix of correlations; false: singular, as where one axis follows from
+ * others. m (k, k), symmetric. */
 static bool invert(double *m, size_t k) {
     const lapack_int n = (lapack_int)k;
     if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', n, m, n)) return false;
@@ -95,7 +96,8 @@ static bool varies(const double *v, size_t n) {
     return false;
 }
 
-/* rank (k + 1, n): of the settings, then of the seconds. Axes that do not vary are left out of the matrix; m (k + 1)^2. */
+/* rank (k + 1, n): of the settings, then of the seconds. Axes that do not vary are left out of the
+ * matrix; m (k + 1)^2. */
 static void partials(const double *rank, size_t n, size_t k, double *m, cd_correlation_axis *out) {
     size_t used = 0;
     const double *seconds = rank + k * n;
@@ -138,7 +140,8 @@ static size_t medians(const double *axis, size_t stride, const double *t, size_t
     return m;
 }
 
-/* The first value from which on the time stays within PAYS of its last: a median of three takes single readings out. */
+/* The first value from which on the time stays within PAYS of its last: a median of three takes
+ * single readings out. */
 static double last_gain(const double *x, const double *y, size_t m) {
     double last = y[m - 1];
     size_t i = m;
@@ -164,7 +167,8 @@ static cdmpp_status turn(const double *x, const double *y, size_t m, cd_correlat
     return CDMPP_OK;
 }
 
-/* All matrices lie in `room`: ranks of the settings and of the seconds first, since the partial correlations need all of them. */
+/* All matrices lie in `room`: ranks of the settings and of the seconds first, since the partial
+ * correlations need all of them. */
 static cdmpp_status axes(const double *setting, const double *seconds, size_t n, size_t k,
                          double strong, double *room, cd_correlation_axis *out, cdmpp_err *err) {
     double *rank = room, *column = rank + (k + 1) * n, *y = column + n, *m = y + n + 1;

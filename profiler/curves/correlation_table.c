@@ -1,4 +1,5 @@
-/* Columns of a table of measurements as settings and a target, and their correlations in the order of their strength. */
+/* Columns of a table of measurements as settings and a target, and their correlations in the order
+ * of their strength. */
 #include "profiler/curves/curves.h"
 
 #include <math.h>

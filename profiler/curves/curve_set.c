@@ -1,4 +1,5 @@
-/* Curves with their laws, as they are added. Only the first few keep their points: a chart shows no more, and a file may have thousands. */
+/* Curves with their laws, as they are added. Only the first few keep their points: a chart shows no
+ * more, and a file may have thousands. */
 #include <stdlib.h>
 #include <string.h>
 

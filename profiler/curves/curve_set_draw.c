@@ -1,4 +1,5 @@
-/* A chart of the first curves: their points, and the law through them at evenly spread sizes of a logarithmic axis. */
+/* A chart of the first curves: their points, and the law through them at evenly spread sizes of a
+ * logarithmic axis. */
 #include <math.h>
 #include <stdio.h>
 

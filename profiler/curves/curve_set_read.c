@@ -1,4 +1,5 @@
-/* Curves out of files. Both forms of tables end in the same points, so what a curve is called is decided here. */
+/* Curves out of files. Both forms of tables end in the same points, so what a curve is called is
+ * decided here. */
 #include <string.h>
 
 #include "base/io/io.h"
@@ -6,7 +7,8 @@
 
 /* ---- tables with tabs ---- */
 
-/* A bad line is skipped, and reading goes on behind it; an error at which the reader cannot go on (more is false) ends it. */
+/* A bad line is skipped, and reading goes on behind it; an error at which the reader cannot go on
+ * (more is false) ends it. */
 static cdmpp_status read_tsv(cd_curve_set *c, const char *path, cdmpp_err *err) {
     cd_curves *r;
     cd_curve v;
@@ -18,7 +20,7 @@ static cdmpp_status read_tsv(cd_curve_set *c, const char *path, cdmpp_err *err) 
         const cdmpp_status got = cd_curves_next(r, &v, &more, &why);
         if (got && more) cd_curve_set_skip(c, &why);
         if (got && !more) st = got;
-        if (st && err) *err = why;
+        if (st) cd_err_from(err, &why);
         if (got || !more || (c->op && strcmp(c->op, v.op) != 0)) continue;
         cd_buf_clear(&name);
         cd_buf_putf(&name, "%s%s%s, %s", v.op, v.shape[0] ? " " : "", v.shape, v.host);
@@ -33,7 +35,8 @@ static cdmpp_status read_tsv(cd_curve_set *c, const char *path, cdmpp_err *err) 
 
 /* ---- CSV ---- */
 
-/* The curve that row `first` belongs to: all rows with the same name are marked as done. x has room for 2 n_row numbers. */
+/* The curve that row `first` belongs to: all rows with the same name are marked as done. x has room
+ * for 2 n_row numbers. */
 static cdmpp_status one_of_table(cd_curve_set *c, const cd_csv_table *t, const size_t *col,
                                  size_t first, bool *done, double *x, cdmpp_err *err) {
     const char *name = col[2] == SIZE_MAX ? "" : t->cell[first][col[2]];

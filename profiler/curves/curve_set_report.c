@@ -1,10 +1,12 @@
-/* Curves as text and as JSON: the law of each, where it turns, seconds at sizes that were asked for; then a summary by operator. */
+/* Curves as text and as JSON: the law of each, where it turns, seconds at sizes that were asked
+ * for; then a summary by operator. */
 #include <math.h>
 #include <string.h>
 
 #include "profiler/curves/curves.h"
 
-enum { MAX_OP = 256 }; /* rows of the summary: of so many operators the first ones are enough */
+/* rows of the summary: of so many operators the first ones are enough */
+enum { MAX_OP = 256 };
 
 typedef struct {
     const double *v; /* (n) sizes at which seconds are given */

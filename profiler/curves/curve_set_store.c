@@ -1,10 +1,11 @@
 /* Curves out of a store: workloads of one operator whose shapes differ in one dimension.
  *
- *   dim 0.0       [[1,64,56,56],[64,64,3,3]]     key [[-1,64,56,56],[64,64,3,3]] on v100: size 1, seconds
- *                 [[8,64,56,56],[64,64,3,3]]                                              size 8
+ *   dim 0.0    [[1,64,56,56],[64,64,3,3]]  key [[-1,64,56,56],[64,64,3,3]] on v100: size 1, seconds
+ *              [[8,64,56,56],[64,64,3,3]]                                           size 8
  *
- * In a first pass only that dimension may differ. What makes no curve of three sizes in that way is grouped again: dimension D of all other operands that is
- * equal to the size follows it then (a batch that several operands have). Of one workload on one device the least median counts. */
+ * In a first pass only that dimension may differ. What makes no curve of three sizes in that way is
+ * grouped again: dimension D of all other operands that is equal to the size follows it then (a
+ * batch that several operands have). Of one workload on one device the least median counts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +46,8 @@ static const cd_json *nth(const cd_json *list, unsigned k) {
     return v;
 }
 
-/* The shapes with -1 in place of the size, and of what follows it; false: they are no lists of sizes. */
+/* The shapes with -1 in place of the size, and of what follows it; false: they are no lists of
+ * sizes. */
 static bool put_key(const state *s, const cd_json *shapes, int64_t size, bool follow, cd_buf *b) {
     unsigned k = 0;
     cd_buf_puts(b, "[");
@@ -110,7 +112,8 @@ static int by_follow(const void *a, const void *b) {
     return p->used != q->used ? p->used - q->used : strcmp(p->key[1], q->key[1]);
 }
 
-/* Points with equal keys are a curve if they have at least three sizes. `which`: the key. Sorting brings points that are not in a curve yet to the front. */
+/* Points with equal keys are a curve if they have at least three sizes. `which`: the key. Sorting
+ * brings points that are not in a curve yet to the front. */
 static cdmpp_status add_groups(cd_curve_set *c, state *s, int which, double *x, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     cd_buf name = {0};

@@ -8,15 +8,18 @@
 bool cd_curve_set_full(const cd_curve_set *c); /* c->limit */
 /* Counts and reports what cannot be used. */
 void cd_curve_set_skip(cd_curve_set *c, const cdmpp_err *why);
-/* Sorts points (n) by size in place, keeps the least time of each size; how many are left, 0: out of memory. */
+/* Sorts points (n) by size in place, keeps the least time of each size; how many are left, 0: out
+ * of memory. */
 size_t cd_curve_set_sort(double *x, double *t, size_t n);
-/* Fits and adds; name and op are copied. A curve that cannot be fitted is skipped. Errors: ENOMEM. */
+/* Fits and adds; name and op are copied. A curve that cannot be fitted is skipped. Errors:
+ * ENOMEM. */
 cdmpp_status cd_curve_set_add(cd_curve_set *c, const char *name, const char *op, const double *x,
                               const double *t, size_t n, cdmpp_err *err);
 
 /* perf_curve_internal -- what the files of perf_curve share.
  *
- *   points (x, t, keep) ── _prepare ──> s ── _lines, _stairs, _table ──> candidates ── perf_curve.c ──> choice ── _residual ──> knots */
+ *   points (x, t, keep) ─ _prepare ─> s ─ _lines, _stairs, _table ─> candidates ─ perf_curve.c ─>
+ *                                                                    choice ─ _residual ─> knots */
 
 enum { CD_PERF_CURVE_CAP = 4 }; /* residuals above so many s count as that */
 
@@ -40,7 +43,6 @@ typedef struct cd_perf_curve_candidate {
 
 /* Outliers, local noise, s. Sorts in work. */
 void cd_perf_curve_prepare(cd_perf_curve_points *p, double tolerance);
-double cd_perf_curve_median(double *v, size_t n); /* n > 0; changes the order of v */
 
 /* The law at x; columns are the derivatives by each parameter. */
 double cd_perf_curve_candidate_eval(const cd_perf_curve_candidate *c, double x);
@@ -63,16 +65,19 @@ void cd_perf_curve_fit_affine(const cd_perf_curve_points *p, cd_perf_curve_candi
 bool cd_perf_curve_fit_lines(const cd_perf_curve_points *p, uint32_t breaks, bool flat,
                              cd_perf_curve_candidate *out);
 bool cd_perf_curve_fit_stairs(const cd_perf_curve_points *p, cd_perf_curve_candidate *out);
-/* The points nearest to the first break of lines, on both sides, where a break leaves `rise` more of squares; the outermost where none does. */
+/* The points nearest to the first break of lines, on both sides, where a break leaves `rise` more
+ * of squares; the outermost where none does. */
 void cd_perf_curve_break_range(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c,
                                double rise, double *low, double *high);
 /* Two-sided quantile of Student's t. */
 double cd_perf_curve_student(double level, double freedom);
 
-/* The rising curve next to the points: block values at each point to fit (n), knots to kx, kt (n). Returns the number of knots. */
+/* The rising curve next to the points: block values at each point to fit (n), knots to kx, kt (n).
+ * Returns the number of knots. */
 uint32_t cd_perf_curve_fit_table(const cd_perf_curve_points *p, double *fit, double *kx, double *kt,
                                  double *beyond);
-/* Knots of the law, moved by the residuals that neighbours share; 0: they share none and `always` is not set. *noise: of what is left. kx, kt: (n + 3). */
+/* Knots of the law, moved by the residuals that neighbours share; 0: they share none and `always`
+ * is not set. *noise: of what is left. kx, kt: (n + 3). */
 uint32_t cd_perf_curve_fit_residual(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c,
                                     bool always, double *kx, double *kt, double *share,
                                     double *noise);

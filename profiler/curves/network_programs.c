@@ -1,5 +1,6 @@
-/* Chooses a program for each task of a network. An operator that cannot be read or a task without a program does not end it: the rest
- * of the network is still worth measuring, so each is reported to the caller. */
+/* Chooses a program for each task of a network. An operator that cannot be read or a task without a
+ * program does not end it: the rest of the network is still worth measuring, so each is reported to
+ * the caller. */
 #include "profiler/curves/curves.h"
 
 static cdmpp_status read_network(const cd_network_source *s, const cd_fusion_rules *rules,

@@ -1,5 +1,6 @@
-/* Fits all forms to a curve and chooses one. The choice is made twice: with the tolerance for the form that gets a name, and with a fifth of it
- * for the times that are predicted, because a user reads the name and the program uses the times. */
+/* Fits all forms to a curve and chooses one. The choice is made twice: with the tolerance for the
+ * form that gets a name, and with a fifth of it for the times that are predicted, because a user
+ * reads the name and the program uses the times. */
 
 #include <math.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static double affine_r2(const double *x, const double *t, size_t n) {
     for (size_t i = 1; i < n; i++) {
         double v[3] = {t[i], t[i], t[i]};
         if (i > 1 && i + 1 < n) v[0] = t[i - 1], v[2] = t[i + 1];
-        const double y = cd_perf_curve_median(v, 3) / t[n - 1], u = x[i] / x[n - 1];
+        const double y = cd_sort_to_median(v, 3) / t[n - 1], u = x[i] / x[n - 1];
         m++, sx += u, sy += y, sxx += u * u, sxy += u * y, syy += y * y;
     }
     const double vx = sxx - sx * sx / m, vy = syy - sy * sy / m, c = sxy - sx * sy / m;
@@ -40,9 +41,8 @@ static double affine_r2(const double *x, const double *t, size_t n) {
 }
 
 /* ---- choice ---- */
-static double params_of(const cd_perf_curve_candidate *c) {
-    return c->n_param + c->n_break;
-} /* a break counts twice */
+/* a break counts twice */
+static double params_of(const cd_perf_curve_candidate *c) { return c->n_param + c->n_break; }
 
 /* The candidates of a curve; those that could not be fitted are not there. */
 typedef struct {
@@ -61,7 +61,8 @@ static void fit_forms(const cd_perf_curve_points *p, uint32_t forms, candidates 
     if (forms >> CD_PERF_CURVE_STAIRS & 1) k->n += cd_perf_curve_fit_stairs(p, &k->c[k->n]);
 }
 
-/* The form of smallest BIC at the noise p->s; NULL: none fits, see perf_curve.h (4). score may be NULL. */
+/* The form of smallest BIC at the noise p->s; NULL: none fits, see perf_curve.h (4). score may be
+ * NULL. */
 static const cd_perf_curve_candidate *best_of(const cd_perf_curve_points *p, candidates *k,
                                               double limit, double *score, double *misfit) {
     const cd_perf_curve_candidate *best = NULL;
@@ -84,7 +85,7 @@ static double noise_of(const cd_perf_curve_points *p, const double *f, double pa
     size_t n = 0;
     for (size_t i = 0; i < p->n; i++)
         if (p->keep[i] > 0) r[n++] = fabs(log(p->t[i] / f[i]));
-    const double cut = 3 * 1.4826 * cd_perf_curve_median(r, n);
+    const double cut = 3 * 1.4826 * cd_sort_to_median(r, n);
     for (size_t i = 0; i < n; i++) sum += cut > 0 ? fmin(r[i], cut) * fmin(r[i], cut) : r[i] * r[i];
     return sqrt(sum / fmax((double)n - params, 1));
 }
@@ -168,7 +169,8 @@ static double put_table(const cd_perf_curve_points *p, cd_perf_curve *out) {
     return misfit;
 }
 
-/* Knots where the points are off the law together, or where a finer law says more than the one with a name. `law` is that one. */
+/* Knots where the points are off the law together, or where a finer law says more than the one with
+ * a name. `law` is that one. */
 static void follow(const cd_perf_curve_points *p, const cd_perf_curve_candidate *law,
                    const cd_perf_curve_candidate *fine, cd_perf_curve *out) {
     if (law->form == CD_PERF_CURVE_STAIRS) return;

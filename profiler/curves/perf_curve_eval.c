@@ -1,5 +1,5 @@
-/* Evaluates fitted laws: the time at a size, its interval, and the inverse. The slopes of a law lie between its breaks in order, so that one loop
- * serves hinge, affine and slopes. */
+/* Evaluates fitted laws: the time at a size, its interval, and the inverse. The slopes of a law lie
+ * between its breaks in order, so that one loop serves hinge, affine and slopes. */
 #include <math.h>
 
 #include "profiler/curves/curves_internal.h"
@@ -34,8 +34,8 @@ void cd_perf_curve_candidate_gradient(const cd_perf_curve_candidate *c, double x
         g[m] = x > from ? fmin(x, to) - from : 0;
         from = to;
     }
-    for (uint32_t k = 0; k < c->n_break;
-         k++) { /* moving a break out keeps the slope before it longer */
+    /* moving a break out keeps the slope before it longer */
+    for (uint32_t k = 0; k < c->n_break; k++) {
         const uint32_t after = hinge ? 1 + k : 2 + k;
         const double before = hinge && k == 0 ? 0 : c->param[after - 1];
         g[first + k] = x > c->param[first + k] ? before - c->param[after] : 0;
@@ -89,7 +89,8 @@ double cd_perf_curve_student(double level, double freedom) {
 static double parameter_variance(const cd_perf_curve *p, double x, double t) {
     double g[CD_PERF_CURVE_PARAM], v = 0;
     const cd_perf_curve_candidate c = law_of(p);
-    if (!p->n_param) { /* each table value is that of a few points; outside of them, as far again as the distance */
+    /* each table value is that of a few points; outside of them, as far again as the distance */
+    if (!p->n_param) {
         const double far = x > p->x_max   ? x - p->x_max
                            : x < p->x_min ? p->x_min - x
                                           : 0,

@@ -1,8 +1,9 @@
 /* perf_curve_lines -- least squares of laws made of lines: constant, affine, hinge, slopes.
  *
- * Columns 1, min(x, x0), clip(x - x0, 0, x1 - x0), max(x - x1, 0): coefficients are a and the slopes themselves, so that "no slope
- * below 0" is "no coefficient below 0". Breaks: all pairs of points by sums over ranges, O(1) a pair; then between points
- * by golden section, with Huber's weights. */
+ * Columns 1, min(x, x0), clip(x - x0, 0, x1 - x0), max(x - x1, 0): coefficients are a and the
+ * slopes themselves, so that "no slope below 0" is "no coefficient below 0". Breaks: all pairs of
+ * points by sums over ranges, O(1) a pair; then between points by golden section, with Huber's
+ * weights. */
 #include <math.h>
 #include <string.h>
 
@@ -63,7 +64,8 @@ bool cd_perf_curve_invert_matrix(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PAR
     return true;
 }
 
-/* No coefficient below 0: the worst leaves, and again. `off` (n): those that must be 0. Returns the sum of squares left. */
+/* No coefficient below 0: the worst leaves, and again. `off` (n): those that must be 0. Returns the
+ * sum of squares left. */
 static double solve_above_0(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], const double *b,
                             double tt, uint32_t n, bool *off, double *out) {
     for (;;) {
@@ -105,13 +107,14 @@ static void add_range(const sums *s, double c[COLS][2],
 
 /* range[k]: points up to break k, the last one those behind all. */
 static double solve_ranges(const sums range[3], const breaks *k, double *out) {
-    double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM] = {{0}}, b[CD_PERF_CURVE_PARAM] = {0},
-           tt = 0;
+    double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM] = {{0}};
+    double b[CD_PERF_CURVE_PARAM] = {0};
+    double tt = 0;
     bool off[CD_PERF_CURVE_PARAM] = {false, k->flat, k->n < 1, k->n < 2};
     for (uint32_t r = 0; r <= k->n; r++) {
         double c[COLS][2] = {{1, 0}, {0, 0}, {0, 0}, {0, 0}}, from = 0;
-        for (uint32_t m = 0; m <= r;
-             m++) { /* slope m acts from break m-1 to break m or, in the last of them, to x */
+        /* slope m acts from break m-1 to break m or, in the last of them, to x */
+        for (uint32_t m = 0; m <= r; m++) {
             c[1 + m][0] = m < r ? k->at[m] - from : -from;
             c[1 + m][1] = m < r ? 0 : 1;
             if (m < k->n) from = k->at[m];
@@ -190,7 +193,8 @@ static void slide(const cd_perf_curve_points *p, const double *w, breaks *k, uin
     k->at[which] = fmin(fu, fv) < before ? (fu <= fv ? u : v) : start;
 }
 
-/* Breaks and weights in turn: each break slides between its neighbouring points, then all points get the weights of the new law. */
+/* Breaks and weights in turn: each break slides between its neighbouring points, then all points
+ * get the weights of the new law. */
 static void polish(const cd_perf_curve_points *p, breaks *k, cd_perf_curve_candidate *c) {
     double *w = p->work, coef[CD_PERF_CURVE_PARAM];
     memcpy(w, p->w, p->n * sizeof *w);
@@ -217,7 +221,7 @@ void cd_perf_curve_fit_constant(const cd_perf_curve_points *p, cd_perf_curve_can
         if (p->keep[i] > 0) p->work[n++] = p->t[i];
     *out = (cd_perf_curve_candidate){.form = CD_PERF_CURVE_CONSTANT, .n_param = 1};
     double *w = p->work + n, sum = 0, all = 0;
-    out->param[0] = cd_perf_curve_median(p->work, n);
+    out->param[0] = cd_sort_to_median(p->work, n);
     for (int round = 0; round < 4; round++, sum = all = 0) {
         reweigh(p, out, w);
         for (size_t i = 0; i < p->n; i++) sum += w[i] * p->t[i], all += w[i];
@@ -281,7 +285,8 @@ static double left_with(const cd_perf_curve_points *p, const double *w,
     return solve_points(p, w, &k, coef);
 }
 
-/* A second break stays where it is. In steps outward from the break, so that long curves cost no more than the search did. */
+/* A second break stays where it is. In steps outward from the break, so that long curves cost no
+ * more than the search did. */
 void cd_perf_curve_break_range(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c,
                                double rise, double *low, double *high) {
     const double at = c->param[c->n_param - c->n_break],

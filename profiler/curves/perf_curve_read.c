@@ -1,4 +1,5 @@
-/* Reads tables of curves line by line. A bad line is reported and skipped: a table of thousands of curves is useful without one of them. */
+/* Reads tables of curves line by line. A bad line is reported and skipped: a table of thousands of
+ * curves is useful without one of them. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,8 @@ static cdmpp_status one_point(const char *s, const char *end, const char **after
     return CDMPP_OK;
 }
 
-/* Sorted by size, then time: of a size that stands twice the first, with the smaller time, is kept. */
+/* Sorted by size, then time: of a size that stands twice the first, with the smaller time, is
+ * kept. */
 static cdmpp_status read_points(cd_curves *r, const char *text, cd_curve *out, cdmpp_err *err) {
     const size_t len = strlen(text);
     const char *const end = text + len;

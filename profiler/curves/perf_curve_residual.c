@@ -1,7 +1,8 @@
 /* perf_curve_residual -- the residuals of a law of lines that neighbouring points share.
  *
- * GPU curves ripple by a few percent: no form explains the ripple, but the next point has it too. The share of its neighbours' residual that a
- * point has is found by leaving out each point in turn; that share of the residuals is kept. */
+ * GPU curves ripple by a few percent: no form explains the ripple, but the next point has it too.
+ * The share of its neighbours' residual that a point has is found by leaving out each point in
+ * turn; that share of the residuals is kept. */
 #include <math.h>
 
 #include "profiler/curves/curves_internal.h"
@@ -28,8 +29,9 @@ static double from_neighbours(const double *x, const double *r, size_t n, size_t
     return (1 - u) * r[i - 1] + u * r[i + 1];
 }
 
-/* Regression of residuals on what their neighbours predict, 0 .. 1; *noise: standard deviation of what is left. The root, since sizes
- * that will be asked for lie nearer to their neighbours than points do: half as far, and correlation falls by e to the distance. */
+/* Regression of residuals on what their neighbours predict, 0 .. 1; *noise: standard deviation of
+ * what is left. The root, since sizes that will be asked for lie nearer to their neighbours than
+ * points do: half as far, and correlation falls by e to the distance. */
 static double share_of(const double *x, const double *r, size_t n, double *noise) {
     double both = 0, said = 0, left = 0;
     for (size_t i = 0; i < n; i++) {
@@ -54,7 +56,8 @@ static double between(const double *x, const double *r, size_t n, double at) {
     return r[i] + (r[i + 1] - r[i]) * (at - x[i]) / (x[i + 1] - x[i]);
 }
 
-/* Knots that fall are put to the mean of what came before: pool adjacent violators on times as they are. */
+/* Knots that fall are put to the mean of what came before: pool adjacent violators on times as they
+ * are. */
 static void level(double *kt, uint32_t n, double *mean, double *count) {
     uint32_t m = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -78,8 +81,8 @@ uint32_t cd_perf_curve_fit_residual(const cd_perf_curve_points *p, const cd_perf
     const uint32_t first = c->n_param - c->n_break;
     uint32_t m = 0, b = 0;
     *share = n < 5 ? 0 : share_of(x, r, n, noise);
-    if (*share < 2 / sqrt((double)(n + 25)))
-        *share = 0; /* below that white noise gets as far one time in twenty */
+    /* below that white noise gets as far one time in twenty */
+    if (*share < 2 / sqrt((double)(n + 25))) *share = 0;
     if (n < 5 || (*share == 0 && !always)) return 0;
     for (size_t i = 0; i < n; i++) {
         for (; b < c->n_break && c->param[first + b] < x[i]; b++)

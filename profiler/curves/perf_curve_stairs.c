@@ -1,5 +1,5 @@
-/* perf_curve_stairs -- fits T = a + c ceil(x / w). The loss jumps with w, so every width is tried, in steps so fine that no edge moves by more than
- * half a point. */
+/* perf_curve_stairs -- fits T = a + c ceil(x / w). The loss jumps with w, so every width is tried,
+ * in steps so fine that no edge moves by more than half a point. */
 #include <math.h>
 #include <string.h>
 
@@ -45,8 +45,8 @@ static double scan(const cd_perf_curve_points *p, const double *weight, double l
     return best;
 }
 
-/* How far w can go before the squares rise by that of one standard error: widths between that and the next edge
- * that moves cannot be distinguished. The best width is put in the middle. */
+/* How far w can go before the squares rise by that of one standard error: widths between that and
+ * the next edge that moves cannot be distinguished. The best width is put in the middle. */
 static void centre(const cd_perf_curve_points *p, const double *weight, double best,
                    cd_perf_curve_candidate *out) {
     const double x_max = p->x[p->n - 1], unit = out->param[2] * out->param[2] / x_max * 0.02;
@@ -64,7 +64,8 @@ static void centre(const cd_perf_curve_points *p, const double *weight, double b
     out->break_se[0] = (side[1] - side[0]) / sqrt(12) + unit;
 }
 
-/* Three rounds: all widths coarsely, then finely around the best, each time with Huber's weights of the law before. */
+/* Three rounds: all widths coarsely, then finely around the best, each time with Huber's weights of
+ * the law before. */
 bool cd_perf_curve_fit_stairs(const cd_perf_curve_points *p, cd_perf_curve_candidate *out) {
     double *weight = p->work;
     *out = (cd_perf_curve_candidate){

@@ -1,4 +1,5 @@
-/* perf_curve_table -- the rising curve next to the points (isotonic regression): pool adjacent violators on ln t, then lines between the blocks. */
+/* perf_curve_table -- the rising curve next to the points (isotonic regression): pool adjacent
+ * violators on ln t, then lines between the blocks. */
 #include <math.h>
 
 #include "profiler/curves/curves_internal.h"
@@ -7,8 +8,8 @@ typedef struct {
     double sum, first, last, n; /* of ln t; sizes of its first and last point; points */
 } block;
 
-/* A block of this many points is a level of its own, with both its ends: what follows it is a jump. Shorter ones are a rise that noise broke
- * up, and the line goes through their middles. */
+/* A block of this many points is a level of its own, with both its ends: what follows it is a jump.
+ * Shorter ones are a rise that noise broke up, and the line goes through their middles. */
 enum { LEVEL = 6 };
 
 static uint32_t knots_of(const block *b, double *kx, double *kt) {
@@ -40,7 +41,8 @@ uint32_t cd_perf_curve_fit_table(const cd_perf_curve_points *p, double *fit, dou
             left -= p->keep[i];
         }
     }
-    /* Beyond the last: the slope over the last third of the sizes, not of the last two points, which noise would tilt. */
+    /* Beyond the last: the slope over the last third of the sizes, not of the last two points,
+     * which noise would tilt. */
     uint32_t from = knots - 1;
     while (from > 0 && kx[from] > kx[knots - 1] - (p->x[p->n - 1] - p->x[0]) / 3) from--;
     *beyond = from < knots - 1 ? (kt[knots - 1] - kt[from]) / (kx[knots - 1] - kx[from]) : 0;
@@ -51,8 +53,8 @@ double cd_perf_curve_table_eval(const double *kx, const double *kt, uint32_t n, 
                                 double x) {
     uint32_t low = 0, high = n - 1;
     if (x >= kx[n - 1]) return kt[n - 1] + beyond * (x - kx[n - 1]);
-    if (x <=
-        kx[0]) { /* by the first line, but in no less than the size's share of the first time */
+    /* by the first line, but in no less than the size's share of the first time */
+    if (x <= kx[0]) {
         const double line = n > 1 ? kt[0] - (kt[1] - kt[0]) / (kx[1] - kx[0]) * (kx[0] - x) : kt[0];
         return fmax(line, kt[0] * x / kx[0]);
     }

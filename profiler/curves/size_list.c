@@ -1,4 +1,5 @@
-/* Parses the sizes of a curve. They must ascend: the table of a curve has its points in this order. A range is its powers of two and both ends. */
+/* Parses the sizes of a curve. They must ascend: the table of a curve has its points in this order.
+ * A range is its powers of two and both ends. */
 #include "profiler/curves/curves.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Entries of devices.yaml: their numbers by key, their names, their text. The keys come from features/device's table, so that a new key needs no
- * change here. */
+/* Entries of devices.yaml: their numbers by key, their names, their text. The keys come from
+ * features/device's table, so that a new key needs no change here. */
 #include "base/text/text.h"
 #include "profiler/describe/describe.h"
 
@@ -97,7 +97,8 @@ static void put_noise(cd_buf *out, const cd_describe_entry *d) {
     cd_buf_puts(out, "\n");
 }
 
-/* A number that is not known is a comment with the reason, so that a reader sees what is missing. */
+/* A number that is not known is a comment with the reason, so that a reader sees what is
+ * missing. */
 void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d) {
     for (const char *s = d->head; *s;) {
         const size_t n = strcspn(s, "\n");
@@ -130,7 +131,8 @@ void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d) {
     if (d->probed[0]) cd_buf_putf(out, "  # %s\n", d->probed);
 }
 
-/* What records of this machine are called where no file describes it, so that a file with this description does. */
+/* What records of this machine are called where no file describes it, so that a file with this
+ * description does. */
 static cdmpp_status name_as_records(const char *core, cd_describe_entry *d, cdmpp_err *err) {
     cd_describe_name n;
     char name[sizeof n.name + 32];

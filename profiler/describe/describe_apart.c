@@ -1,5 +1,6 @@
-/* Asks a GPU's driver in a process of its own. A driver that was once started does not survive a fork, and who measures forks later; a driver that crashes or
- * hangs costs an answer, and not the command. */
+/* Asks a GPU's driver in a process of its own. A driver that was once started does not survive a
+ * fork, and who measures forks later; a driver that crashes or hangs costs an answer, and not the
+ * command. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

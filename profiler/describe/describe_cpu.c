@@ -1,5 +1,5 @@
-/* Describes this machine's processor. hwloc gives cores and caches, /proc and /sys the rest; what they lack is measured only on request, since that
- * takes a second and a quiet machine. */
+/* Describes this machine's processor. hwloc gives cores and caches, /proc and /sys the rest; what
+ * they lack is measured only on request, since that takes a second and a quiet machine. */
 #include <hwloc.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,9 +19,9 @@ typedef struct machine {
     cd_describe_entry *d;
     const char *core; /* only cores of this type, on which this thread is; NULL: any */
     int first;        /* a processor of them */
-    int packages, cores,
-        usable; /* of the first package; processors that we may use on the whole machine */
-    bool here;  /* it is this machine: it can be measured */
+    /* of the first package; processors that we may use on the whole machine */
+    int packages, cores, usable;
+    bool here; /* it is this machine: it can be measured */
     uint64_t last_cache, memory;
 } machine;
 
@@ -139,7 +139,8 @@ static void set_power(machine *m) {
 
 /* ---- hwloc ---- */
 
-/* Size of the first data or unified cache of a level, or of that of our core, and how many cores share it. */
+/* Size of the first data or unified cache of a level, or of that of our core, and how many cores
+ * share it. */
 static uint64_t cache_of(const machine *m, hwloc_topology_t t, hwloc_obj_type_t type,
                          unsigned *sharing) {
     const hwloc_obj_t pu = m->core ? hwloc_get_pu_obj_by_os_index(t, (unsigned)m->first) : NULL;
@@ -151,7 +152,8 @@ static uint64_t cache_of(const machine *m, hwloc_topology_t t, hwloc_obj_type_t 
     return c->attr->cache.size;
 }
 
-/* l1 and l2: what one core has; a cache that several cores share is divided among them. l3: all of the package. */
+/* l1 and l2: what one core has; a cache that several cores share is divided among them. l3: all of
+ * the package. */
 static void set_caches(machine *m, hwloc_topology_t t, hwloc_const_cpuset_t package) {
     unsigned sharing = 1;
     const uint64_t l1 = cache_of(m, t, HWLOC_OBJ_L1CACHE, &sharing),
@@ -214,15 +216,16 @@ static void set_memory(machine *m, hwloc_topology_t t) {
     read_text(m->root, "/proc/meminfo", text, sizeof text);
     const char *at = strstr(text, "MemTotal:");
     const double kb = m->here && at ? strtod(at + 9, NULL) : 0;
-    if (kb * KIB > (double)m->memory)
-        m->memory = (uint64_t)(kb * KIB); /* memory added later is in no node of some machines */
+    /* memory added later is in no node of some machines */
+    if (kb * KIB > (double)m->memory) m->memory = (uint64_t)(kb * KIB);
     if (m->memory)
         cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_mem_gb,
                               round(10 * (double)m->memory / (1 << 30) / m->packages) / 10,
                               "installed, for each socket");
 }
 
-/* hwloc obeys HWLOC_XMLFILE and HWLOC_SYNTHETIC: the topology may be another machine's, which cannot be measured. */
+/* hwloc obeys HWLOC_XMLFILE and HWLOC_SYNTHETIC: the topology may be another machine's, which
+ * cannot be measured. */
 static cdmpp_status read_topology(machine *m, cdmpp_err *err) {
     hwloc_topology_t t;
     if (hwloc_topology_init(&t)) return CD_FAIL(err, ENOMEM, "topology");
@@ -246,10 +249,12 @@ static cdmpp_status read_topology(machine *m, cdmpp_err *err) {
 }
 
 /* ---- measured ---- */
-/* Of what a clock of the scalar loop can do at best: the clock is lower while long vectors are computed, and never higher. */
+/* Of what a clock of the scalar loop can do at best: the clock is lower while long vectors are
+ * computed, and never higher. */
 static const double lanes_from = 0.8, lanes_to = 1.1;
 
-/* The counter of a virtual machine runs at the clock that the host was sold with; programs run at that of the core. */
+/* The counter of a virtual machine runs at the clock that the host was sold with; programs run at
+ * that of the core. */
 static bool by_counter(const cd_describe_entry *d) {
     return !strcmp(d->note[CD_DESCRIBE_KEY_clock_mhz], of_counter);
 }

@@ -1,5 +1,5 @@
-/* Describes GPUs by what their drivers report. Facts are read first and turned into an entry by a function of its own, so that tests can make up
- * facts of devices that are not here. */
+/* Describes GPUs by what their drivers report. Facts are read first and turned into an entry by a
+ * function of its own, so that tests can make up facts of devices that are not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@ enum { KIB = 1024 };
 
 /* ---- CUDA ---- */
 
-/* fp32 multiply-adds of a multiprocessor in a clock, by compute capability (CUDA C++ programming guide, "arithmetic
- * instructions"). */
+/* fp32 multiply-adds of a multiprocessor in a clock, by compute capability (CUDA C++ programming
+ * guide, "arithmetic instructions"). */
 static int lanes_of(int major, int minor) {
     switch (major) {
     case 3: return 192;
@@ -29,7 +29,8 @@ static int lanes_of(int major, int minor) {
     }
 }
 
-/* KB of a multiprocessor's L1 cache where no program takes shared memory of it, by compute capability (the same guide, "technical specifications"). */
+/* KB of a multiprocessor's L1 cache where no program takes shared memory of it, by compute
+ * capability (the same guide, "technical specifications"). */
 static int l1_of(int major, int minor) {
     switch (major) {
     case 3:
@@ -44,7 +45,8 @@ static int l1_of(int major, int minor) {
     }
 }
 
-/* The driver knows no throughput of half precision or tensor cores: their notes refer to the data sheet. */
+/* The driver knows no throughput of half precision or tensor cores: their notes refer to the data
+ * sheet. */
 void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_describe_entry *d) {
     const double lanes = lanes_of(f->cc_major, f->cc_minor), mhz = f->clock_khz / 1e3;
     char cc[48];

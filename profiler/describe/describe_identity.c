@@ -131,7 +131,8 @@ static void add(words *w, const char *what, const char *file, const char *here) 
                    file[0] ? file : "unknown", here[0] ? here : "unknown");
 }
 
-/* "zen3", where the maker's numbers are listed; else, and where two kinds are listed under one name, these numbers. */
+/* "zen3", where the maker's numbers are listed; else, and where two kinds are listed under one
+ * name, these numbers. */
 static void kind_of(const cd_describe_identity *i, bool full, char out[96]) {
     if (i->microarch[0] && !full) (void)snprintf(out, 96, "%s", i->microarch);
     else if (!i->maker[0] && i->family < 0) out[0] = 0;

@@ -1,12 +1,16 @@
-/* describe_identity -- which processor or GPU something was measured on, and whether that is this one. profiler/describe/describe.h includes it.
+/* describe_identity -- which processor or GPU something was measured on, and whether that is this
+ * one. profiler/describe/describe.h includes it.
  *
- *   /proc/cpuinfo, hwloc, driver ──> cd_describe_identity ──> "machine": {"says": "AMD EPYC", "maker": "AuthenticAMD", "family": 25, "model": 1, ...} in a file
- *   identity in a file x identity of this machine ──> what differs, in words; nothing: it is the same
+ *   /proc/cpuinfo, hwloc, driver ──> cd_describe_identity ──> in a file:
+ *     "machine": {"says": "AMD EPYC", "maker": "AuthenticAMD", "family": 25, "model": 1, ...}
+ *   identity in a file x identity of this machine ──> what differs, in words;
+ *                                                     nothing: it is the same
  *
- * (1) The name that a processor says is not enough: "AMD EPYC" is what virtual machines of four generations say, and a name of a GPU is sold with different
- *     numbers of units and memory.
- * (2) What must be known is compared also where one side does not know it: an unknown core count is not any core count. Sizes of caches and memory, which
- *     systems report less reliably, differ only where both are known.
+ * (1) The name that a processor says is not enough: "AMD EPYC" is what virtual machines of four
+ *     generations say, and a name of a GPU is sold with different numbers of units and memory.
+ * (2) What must be known is compared also where one side does not know it: an unknown core count is
+ *     not any core count. Sizes of caches and memory, which systems report less reliably, differ
+ *     only where both are known.
  * Plain data: any thread. */
 #ifndef CD_DESCRIBE_IDENTITY_H
 #define CD_DESCRIBE_IDENTITY_H
@@ -31,7 +35,8 @@ typedef struct cd_describe_identity {
 } cd_describe_identity;
 
 struct cd_describe_entry;
-/* Of this machine's processor; `root` stands before /proc ("": this machine). Errors: EBACKEND (no topology), ENOMEM. */
+/* Of this machine's processor; `root` stands before /proc ("": this machine). Errors: EBACKEND (no
+ * topology), ENOMEM. */
 cdmpp_status cd_describe_identity_cpu(const char *root, cd_describe_identity *out, cdmpp_err *err);
 /* Of a GPU that is described already. */
 void cd_describe_identity_gpu(const struct cd_describe_entry *e, cd_describe_identity *out);
@@ -39,9 +44,11 @@ void cd_describe_identity_gpu(const struct cd_describe_entry *e, cd_describe_ide
 cd_describe_identity cd_describe_identity_named(const char *says);
 /* Appends the object. */
 void cd_describe_identity_put(cd_buf *b, const cd_describe_identity *i);
-/* Out of an object that cd_describe_identity_put wrote. Errors: ESCHEMA, ERANGE; texts are cut at their room. */
+/* Out of an object that cd_describe_identity_put wrote. Errors: ESCHEMA, ERANGE; texts are cut at
+ * their room. */
 cdmpp_status cd_describe_identity_read(const cd_json *v, cd_describe_identity *out, cdmpp_err *err);
-/* False: they are the same, and out is "". True: what differs, "microarchitecture zen3 (here zen5), cores 8 (here 16)". */
+/* False: they are the same, and out is "". True: what differs, "microarchitecture zen3 (here zen5),
+ * cores 8 (here 16)". */
 enum { CD_DESCRIBE_DIFFERS = 320 };
 bool cd_describe_identity_differs(const cd_describe_identity *file,
                                   const cd_describe_identity *here, char out[CD_DESCRIBE_DIFFERS]);

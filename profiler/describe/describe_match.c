@@ -1,5 +1,6 @@
-/* Which described device stands for this machine. A name is trusted first, because two processors with equal numbers
- * can differ in what the numbers do not say; only then the distance of the device vectors decides. */
+/* Which described device stands for this machine. A name is trusted first, because two processors
+ * with equal numbers can differ in what the numbers do not say; only then the distance of the
+ * device vectors decides. */
 #include "profiler/describe/describe.h"
 
 #include <math.h>
@@ -60,7 +61,8 @@ static void read_microarch(const char *root, cd_describe_match *out) {
 }
 
 /* ---- the choice ---- */
-/* Smaller is better. A device with wider vectors than this processor has comes last: its programs cannot run here. */
+/* Smaller is better. A device with wider vectors than this processor has comes last: its programs
+ * cannot run here. */
 static double rank_of(const cd_device *d, const cd_device *host, const float *want) {
     float v[CD_N_DEVICE_COL];
     cd_device_vector(d, v);
@@ -68,7 +70,8 @@ static double rank_of(const cd_device *d, const cd_device *host, const float *wa
     return cd_device_distance(want, v) + (wider ? 1e6 : 0);
 }
 
-/* The device of this microarchitecture: that of our own code (NAME-cdmpp), where the model knows it, else the other. NULL: nobody describes it. */
+/* The device of this microarchitecture: that of our own code (NAME-cdmpp), where the model knows
+ * it, else the other. NULL: nobody describes it. */
 static const cd_device *own_of(const cd_device_table *devices, const char *const *name, size_t n,
                                const char *core) {
     char ours[CD_DESCRIBE_OWN];

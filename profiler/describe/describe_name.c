@@ -1,5 +1,6 @@
-/* Names of this machine's devices for measure records. The tables that people wrote come first, because a model that is trained
- * elsewhere knows their names; what a processor says of itself is often too little ("AMD EPYC") and gets its microarchitecture. */
+/* Names of this machine's devices for measure records. The tables that people wrote come first,
+ * because a model that is trained elsewhere knows their names; what a processor says of itself is
+ * often too little ("AMD EPYC") and gets its microarchitecture. */
 #include "profiler/describe/describe.h"
 
 #include <stdio.h>

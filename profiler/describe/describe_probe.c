@@ -1,5 +1,6 @@
-/* Runs small programs on one processor and says how fast they are, and which events they cause in a second. All devices run the same ones: sizes do
- * not follow the machine's caches, so that a number means the same everywhere. */
+/* Runs small programs on one processor and says how fast they are, and which events they cause in a
+ * second. All devices run the same ones: sizes do not follow the machine's caches, so that a number
+ * means the same everywhere. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +46,8 @@ static double stride(ground *g) {
     return 16.0 * (double)n;
 }
 
-/* Each line holds the number of the next: one ring through all of them, in an order that no prefetcher knows. */
+/* Each line holds the number of the next: one ring through all of them, in an order that no
+ * prefetcher knows. */
 static void lay_ring(ground *g) {
     const size_t n = (size_t)65536 * KIB / LINE, step = LINE / sizeof *g->a;
     for (size_t i = 0; i < n; i++) g->a[i * step] = i;
@@ -83,12 +85,13 @@ static const struct {
     {CD_DEVICE_PROBE_probe_memory, CD_DEVICE_PROBE_count_memory_instructions, memory, 1e9},
     {CD_DEVICE_PROBE_probe_stride, -1, stride, 1e9},
     {CD_DEVICE_PROBE_probe_exp, -1, exponentials, 1e9},
-    {CD_DEVICE_PROBE_probe_latency, CD_DEVICE_PROBE_count_latency_instructions, latency,
-     1e6}}; /* last: it needs the ring */
+    /* last: it needs the ring */
+    {CD_DEVICE_PROBE_probe_latency, CD_DEVICE_PROBE_count_latency_instructions, latency, 1e6}};
 
 enum { N_LIST = sizeof list / sizeof *list };
 
-/* The fastest call counts: another process on the processor makes one longer, never shorter. *seconds: of all calls. */
+/* The fastest call counts: another process on the processor makes one longer, never shorter.
+ * *seconds: of all calls. */
 static double rate(ground *g, probe *run, double *seconds) {
     double best = INFINITY, work = 0;
     *seconds = 0;
@@ -165,8 +168,8 @@ cdmpp_status cd_describe_probes(cd_describe_entry *d, cdmpp_err *err) {
     if (!g.a) return CD_FAIL(err, ENOMEM, "%zu MB for probes", MANY >> 20);
     memset(g.a, 1, MANY);
     double each_s[TURNS][N_LIST];
-    for (int turn = 0; turn < TURNS; turn++)
-        run_list(d, &g, each_s[turn]); /* what disturbs one turn is gone in another */
+    /* what disturbs one turn is gone in another */
+    for (int turn = 0; turn < TURNS; turn++) run_list(d, &g, each_s[turn]);
     for (size_t i = 0; i < N_LIST; i++)
         cd_noise_repeats(&d->noise, cd_device_probe_name((size_t)list[i].key),
                          (double[TURNS]){each_s[0][i], each_s[1][i], each_s[2][i]}, TURNS);

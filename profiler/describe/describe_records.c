@@ -1,9 +1,12 @@
-/* Descriptors of devices that are known by their measure records alone: how fast each is at what all of them have run.
+/* Descriptors of devices that are known by their measure records alone: how fast each is at what
+ * all of them have run.
  *
- *   logs ──> (task, steps, device, ln seconds) ──> programs that all devices share ──┐
- *                                              └─> else tasks: best record of each ──┴─> mean of ln(mean device / device) by class
+ *   logs ──> (task, steps, device, ln seconds)
+ *              ├─> programs that all devices share ──┐
+ *              └─> else tasks: best record of each ──┴─> mean of ln(mean device / device) by class
  *
- * A class is whether a task has many operations for each byte that it reads or writes, and how many bytes. */
+ * A class is whether a task has many operations for each byte that it reads or writes, and how many
+ * bytes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +114,8 @@ static int class_of(const cd_task *t) {
     return (cd_task_flop(t) < DENSE * bytes ? 2 : 0) + (bytes > SMALL);
 }
 
-/* One probe: all samples of a program or a task, the fastest first. It counts where each device has one. */
+/* One probe: all samples of a program or a task, the fastest first. It counts where each device has
+ * one. */
 static void compare(work *w, const sample *s, size_t n) {
     double fastest[MOST], mean = 0;
     int found = 0;
@@ -138,7 +142,8 @@ static void compare_all(work *w) {
     }
 }
 
-/* Programs where enough are shared: they compare devices alone. Best records compare the searches too. */
+/* Programs where enough are shared: they compare devices alone. Best records compare the searches
+ * too. */
 static cdmpp_status choose(work *w, cdmpp_err *err) {
     if (w->n_device < 2)
         return CD_FAIL(err, ENODATA, "expected records of two devices or more, found %s",

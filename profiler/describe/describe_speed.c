@@ -1,8 +1,8 @@
 /* Measures one core and the memory.
  *
- * The clock: additions that wait for each other take one cycle each on every processor of today. The peak: as many
- * multiply-adds as hide each other's latency. Both in turn, the smallest time of each: another process on the core
- * makes a run longer, never shorter. */
+ * The clock: additions that wait for each other take one cycle each on every processor of today.
+ * The peak: as many multiply-adds as hide each other's latency. Both in turn, the smallest time of
+ * each: another process on the core makes a run longer, never shorter. */
 #include <math.h>
 
 #include "profiler/describe/describe.h"
@@ -33,8 +33,8 @@ static uint64_t chain(void) {
     return a;
 }
 
-/* One loop for each width: ten accumulators, which is what hides 5 cycles of two units; returns the numbers that one
- * call multiplies and adds. The barrier keeps the accumulators in registers. */
+/* One loop for each width: ten accumulators, which is what hides 5 cycles of two units; returns the
+ * numbers that one call multiplies and adds. The barrier keeps the accumulators in registers. */
 #define KEEP(x) __asm__ volatile("" : "+x"(x))
 #define TEN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9)
 #endif
@@ -99,7 +99,8 @@ double cd_describe_fma(int simd_bits) {
 #endif
 }
 
-/* The two loops alternate, so that a change of frequency hits both; the ratio is per clock in any case. */
+/* The two loops alternate, so that a change of frequency hits both; the ratio is per clock in any
+ * case. */
 void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz,
                             cd_noise *noise) {
     *fma_per_clock = *clock_mhz = -1;
@@ -138,8 +139,8 @@ static cdmpp_status part(void *ctx, size_t beg, size_t end, int w, cdmpp_err *er
     const arrays *x = ctx;
     (void)w, (void)err;
     if (x->step == 0) {
-        for (size_t i = beg; i < end; i++)
-            x->a[i] = 0, x->b[i] = 1, x->c[i] = 2; /* pages where their thread is */
+        /* pages where their thread is */
+        for (size_t i = beg; i < end; i++) x->a[i] = 0, x->b[i] = 1, x->c[i] = 2;
     } else {
         for (size_t i = beg; i < end; i++) x->a[i] = x->b[i] + 3 * x->c[i];
     }

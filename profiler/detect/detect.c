@@ -1,4 +1,5 @@
-/* The detection: which tests there are, their repeats, and what these decide. Pairs come first: chains and branches depend on them. */
+/* The detection: which tests there are, their repeats, and what these decide. Pairs come first:
+ * chains and branches depend on them. */
 #include <math.h>
 #include <string.h>
 
@@ -49,23 +50,19 @@ static cdmpp_status repeat_once(detector *x, const uint32_t net[3], unsigned r, 
     return CDMPP_OK;
 }
 
-static double median(double *v, unsigned n) {
-    cd_sort_doubles(v, n);
-    return (v[(n - 1) / 2] + v[n / 2]) / 2;
-}
-
 /* Medians sort in place: the pairs of a repeat are lost, and not needed any more. */
 static void summarize(detector *x, cd_detect_test *t) {
     const unsigned n = t->repeats;
-    t->saving = median(x->saving, n);
+    t->saving = cd_sort_to_median(x->saving, n);
     t->saving_low = x->saving[0];
     t->saving_high = x->saving[n - 1];
-    t->left_s = median(x->left, n);
-    t->right_s = median(x->right, n);
-    t->both_s = median(x->both, n);
+    t->left_s = cd_sort_to_median(x->left, n);
+    t->right_s = cd_sort_to_median(x->right, n);
+    t->both_s = cd_sort_to_median(x->both, n);
 }
 
-/* The decision is asked for after 1, 2 and 4 times the repeats, not after each one: asking more often finds what is not there more often. */
+/* The decision is asked for after 1, 2 and 4 times the repeats, not after each one: asking more
+ * often finds what is not there more often. */
 static cdmpp_status measure(detector *x, const uint32_t net[3], cd_detect_test *t, cdmpp_err *err) {
     unsigned above = 0;
     for (unsigned r = 0; r < MOST * x->repeats; r++) {
@@ -93,7 +90,8 @@ static cdmpp_status ask_back_end(detector *x, const uint32_t net[3], cd_detect_t
     return CDMPP_OK;
 }
 
-/* The test of a cut between two parts, appended. What the back end cannot do is the test's own error. */
+/* The test of a cut between two parts, appended. What the back end cannot do is the test's own
+ * error. */
 static cdmpp_status add_test(detector *x, cd_detect_test t, const cd_detect_part *left,
                              const cd_detect_part *right, const cd_graph_shape *in) {
     cd_detect *d = x->d;
@@ -166,7 +164,8 @@ static bool keeps_shape(detector *x, uint32_t op, const cd_graph_shape *in, cdmp
     return !*st && !memcmp(cd_detect_network_result(x->d, n), in, sizeof *in);
 }
 
-/* An operator that a second one and an Add behind that read; the first second one for which all three pairs are fused. */
+/* An operator that a second one and an Add behind that read; the first second one for which all
+ * three pairs are fused. */
 static cdmpp_status branch(detector *x, uint32_t a) {
     const uint32_t add = cd_detect_operator_find((cd_str){"Add", 3});
     const cd_detect_part left = {1, {a}, false};

@@ -1,4 +1,5 @@
-/* A back end that is a command: each network becomes an ONNX file, and the last line that the command prints is its time. */
+/* A back end that is a command: each network becomes an ONNX file, and the last line that the
+ * command prints is its time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,8 @@ static cdmpp_status call(const cd_detect_command *c, const char *path, double *o
     char said[80];
     cdmpp_status st = cd_subprocess_run(&p, 1, 1, c->stop, err);
     const cd_str text = {p.text.p ? p.text.p : "", p.text.n};
-    if (!st && (p.end != CD_SPAWN_EXITED ||
-                p.code)) { /* what went wrong stands at the end: warnings come before it */
+    /* what went wrong stands at the end: warnings come before it */
+    if (!st && (p.end != CD_SPAWN_EXITED || p.code)) {
         const cd_str line = last_line(text);
         st = CD_FAIL(err, EBACKEND, "the command: %s%s%.*s",
                      cd_subprocess_say(&p, said, sizeof said), line.n ? ": " : "",

@@ -1,6 +1,8 @@
-/* Our executor as a back end: a test network becomes tasks by TVM's rules and the planted ones, each task gets the best of some random
- * schedules, and passes of the whole network are timed. Channels stay where they are: changes of layout at the borders of a network are
- * programs, too, and two networks have more borders than both in one. What was built for a network and a repeat is kept: networks stand in many tests. */
+/* Our executor as a back end: a test network becomes tasks by TVM's rules and the planted ones,
+ * each task gets the best of some random schedules, and passes of the whole network are timed.
+ * Channels stay where they are: changes of layout at the borders of a network are programs, too,
+ * and two networks have more borders than both in one. What was built for a network and a repeat is
+ * kept: networks stand in many tests. */
 #include "profiler/detect/detect.h"
 
 typedef struct made {

@@ -1,9 +1,11 @@
-/* What the files of profiler/detect share: test networks by their operators. Private to the room. */
+/* What the files of profiler/detect share: test networks by their operators. Private to the
+ * room. */
 #ifndef CD_DETECT_INTERNAL_H
 #define CD_DETECT_INTERNAL_H
 #include "profiler/detect/detect.h"
 
-/* A part of a test network: operators in a row, or `branch`: the only one, and an Add of its result and of what it read. */
+/* A part of a test network: operators in a row, or `branch`: the only one, and an Add of its result
+ * and of what it read. */
 typedef struct cd_detect_part {
     uint32_t n;
     uint32_t op[CD_DETECT_CHAIN]; /* positions in the table of operators */
@@ -16,7 +18,8 @@ const char *cd_detect_operator_name(uint32_t op);
 /* The shape that all of the n operators can begin with; false: there is none. */
 bool cd_detect_shape(const cd_detect_options *o, const uint32_t *op, uint32_t n,
                      cd_graph_shape *out);
-/* A network of one or two parts (second NULL) on an input of that shape, the one that was made before or a new one; *out: its number. Errors: ENOMEM and those of cd_graph_add. */
+/* A network of one or two parts (second NULL) on an input of that shape, the one that was made
+ * before or a new one; *out: its number. Errors: ENOMEM and those of cd_graph_add. */
 cdmpp_status cd_detect_network_get(cd_detect *d, const cd_detect_part *first,
                                    const cd_detect_part *second, const cd_graph_shape *in,
                                    uint32_t *out, cdmpp_err *err);

@@ -1,5 +1,6 @@
-/* Test networks. An operator is one row of a table: what it is in ONNX, what it can read, and its operands beside the first one. Sizes are
- * such that convolutions do little work for each element that they write: else the noise of their time hides what fusion saves. */
+/* Test networks. An operator is one row of a table: what it is in ONNX, what it can read, and its
+ * operands beside the first one. Sizes are such that convolutions do little work for each element
+ * that they write: else the noise of their time hides what fusion saves. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Which processors a thread may use, by the system's masks. Programs that are timed get the last processors, because the system's own work and
- * interrupts gather on the first ones. */
+/* Which processors a thread may use, by the system's masks. Programs that are timed get the last
+ * processors, because the system's own work and interrupts gather on the first ones. */
 #include "profiler/host/host.h"
 
 #include <sched.h>

@@ -1,4 +1,5 @@
-/* Flushes caches by going through memory of our own that is larger than they are: user programs have no instruction that empties a whole cache. */
+/* Flushes caches by going through memory of our own that is larger than they are: user programs
+ * have no instruction that empties a whole cache. */
 #include "profiler/host/host.h"
 
 #include <string.h>
@@ -32,8 +33,8 @@ static cdmpp_status grow(cd_cache_flush *w, size_t n, cdmpp_err *err) {
     if (p == MAP_FAILED) return CD_FAIL(err, ENOMEM, "%zu bytes to flush the caches", n);
     (void)madvise(p, n, MADV_HUGEPAGE);
     *w = (cd_cache_flush){.p = p, .n = n};
-    memset(p, 1,
-           n); /* untouched pages all map to one page of zeros, which would fit into any cache */
+    /* untouched pages all map to one page of zeros, which would fit into any cache */
+    memset(p, 1, n);
     return CDMPP_OK;
 }
 
@@ -44,8 +45,8 @@ static void read_lines(cd_cache_flush *w, size_t n) {
     __asm__ volatile("" ::: "memory");
 }
 
-/* The last cache is written, so that its lines must go back to memory. A core's caches are only read: written lines would be evicted
- * during the measured program, in its time. */
+/* The last cache is written, so that its lines must go back to memory. A core's caches are only
+ * read: written lines would be evicted during the measured program, in its time. */
 cdmpp_status cd_cache_flush_caches(cd_cache_flush *w, cd_cache_flush_what what, cdmpp_err *err) {
     const size_t n = size_of(what);
     CD_TRY(grow(w, n, err));

@@ -1,5 +1,6 @@
-/* Finds the processors of a type in what Linux says, and keeps this process on them. Big and little cores differ in capacity, which ARM kernels
- * compute; where there is none, in their highest frequency; Intel's hybrid processors list both kinds. */
+/* Finds the processors of a type in what Linux says, and keeps this process on them. Big and little
+ * cores differ in capacity, which ARM kernels compute; where there is none, in their highest
+ * frequency; Intel's hybrid processors list both kinds. */
 #include "profiler/host/host.h"
 
 #include <errno.h>
@@ -12,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ALIKE                                                                                      \
-    0.9 /* of the larger one: favoured cores of one kind differ by a few percent in frequency */
+/* of the larger one: favoured cores of one kind differ by a few percent in frequency */
+#define ALIKE 0.9
 
 typedef struct {
     double speed; /* in units of `by`; negative: not told */

@@ -1,5 +1,5 @@
-/* What the system says of its processors, or what a test puts in its place. Everything that asks which processor this is reads it here, so that one hook
- * simulates another one for all. */
+/* What the system says of its processors, or what a test puts in its place. Everything that asks
+ * which processor this is reads it here, so that one hook simulates another one for all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

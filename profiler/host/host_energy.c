@@ -1,4 +1,5 @@
-/* What the packages of this machine have taken, by their own counters: RAPL, as Linux shows it (powercap). Most systems let root alone read them. */
+/* What the packages of this machine have taken, by their own counters: RAPL, as Linux shows it
+ * (powercap). Most systems let root alone read them. */
 #include <math.h>
 #include <stdio.h>
 

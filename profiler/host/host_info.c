@@ -1,5 +1,5 @@
-/* Reads what Linux tells about a machine from small files. Nothing here fails: a container or another kernel may lack any of them, so what
- * cannot be read is unknown. */
+/* Reads what Linux tells about a machine from small files. Nothing here fails: a container or
+ * another kernel may lack any of them, so what cannot be read is unknown. */
 #include "profiler/host/host.h"
 
 #include <sched.h>
@@ -73,8 +73,9 @@ static int64_t cache_size(const char *root, int level, const char *kind) {
     return -1;
 }
 
-/* Where the kernel gives no directory of caches (containers, small virtual machines), the C library asks the processor. `name` is
- * that of sysconf(). Only for this machine (root is empty), and not for the third level: of that it tells the sum of all sockets. */
+/* Where the kernel gives no directory of caches (containers, small virtual machines), the C library
+ * asks the processor. `name` is that of sysconf(). Only for this machine (root is empty), and not
+ * for the third level: of that it tells the sum of all sockets. */
 static int64_t cache_of(const char *root, int level, const char *kind, int name) {
     const int64_t n = cache_size(root, level, kind);
     const long asked = n <= 0 && !*root ? sysconf(name) : 0;
@@ -144,7 +145,8 @@ void cd_host_info_read(const char *root, cd_host_info *h) {
         field(root, "/proc/cpuinfo", "flags", b, sizeof b) && strstr(b, " hypervisor");
 }
 
-/* The first line of /proc/stat: user nice system idle iowait irq softirq steal. Waiting for a disk counts as idle. */
+/* The first line of /proc/stat: user nice system idle iowait irq softirq steal. Waiting for a disk
+ * counts as idle. */
 void cd_host_time_read(const char *root, cd_host_time *t) {
     char b[512], *p = b + 3;
     int64_t v[8];

@@ -1,5 +1,6 @@
-/* What others leave of processors. Both ways are needed: the probe answers in tenths of a second, but only while nothing else of us runs; the system's counts
- * hold while we run, but only over seconds, because a tick is 10 ms. */
+/* What others leave of processors. Both ways are needed: the probe answers in tenths of a second,
+ * but only while nothing else of us runs; the system's counts hold while we run, but only over
+ * seconds, because a tick is 10 ms. */
 #include "profiler/host/host_load.h"
 
 #include <math.h>
@@ -7,7 +8,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/core/core.h"
@@ -71,7 +71,8 @@ double cd_host_load_left(int n) {
 
 /* ---- over a time ---- */
 
-/* user nice system idle iowait irq softirq steal: all but idle and iowait are busy. guest is in user. */
+/* user nice system idle iowait irq softirq steal: all but idle and iowait are busy. guest is in
+ * user. */
 static bool busy_of(const char *line, double *ticks) {
     double v[COUNTS];
     const int n = sscanf(line, "%lf %lf %lf %lf %lf %lf %lf %lf", &v[0], &v[1], &v[2], &v[3], &v[4],
@@ -93,8 +94,8 @@ double cd_host_load_busy(const char *stat, const int *core, unsigned n, double h
     for (const char *line = stat; line && *line;
          line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
         int cpu = -1, end = 0;
-        if (strncmp(line, "cpu", 3) != 0 || line[3] < '0' || line[3] > '9')
-            continue; /* "cpu  ..." is their sum */
+        /* "cpu  ..." is their sum */
+        if (strncmp(line, "cpu", 3) != 0 || line[3] < '0' || line[3] > '9') continue;
         if (sscanf(line, "cpu%d%n", &cpu, &end) != 1 || !wanted(cpu, core, n)) continue;
         if (!busy_of(line + end, &ticks)) return (double)NAN;
         found++;
@@ -115,24 +116,10 @@ static double read_busy(const cd_host_load_mark *m) {
     return busy;
 }
 
-static double seconds_of(const struct timeval *t) {
-    return (double)t->tv_sec + 1e-6 * (double)t->tv_usec;
-}
-
-static double own_s(void) {
-    static const int who[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
-    double sum = 0;
-    for (int k = 0; k < 2; k++) {
-        struct rusage u;
-        if (!getrusage(who[k], &u)) sum += seconds_of(&u.ru_utime) + seconds_of(&u.ru_stime);
-    }
-    return sum;
-}
-
 void cd_host_load_begin(cd_host_load_mark *m, const int *core, unsigned n) {
     *m = (cd_host_load_mark){.n = n <= CD_HOST_LOAD_CORES ? n : 0};
     for (unsigned k = 0; k < m->n; k++) m->core[k] = core[k];
-    m->own_s = own_s();
+    m->own_s = cd_process_time_own();
     m->busy_s = read_busy(m);
     m->wall_s = cd_clock_wall();
 }

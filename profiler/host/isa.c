@@ -1,5 +1,5 @@
-/* Instruction sets of programs. A target's -mcpu has LLVM's names, of which a C compiler knows only some, so a table maps each to a name that
- * every GCC since 11 knows. */
+/* Instruction sets of programs. A target's -mcpu has LLVM's names, of which a C compiler knows only
+ * some, so a table maps each to a name that every GCC since 11 knows. */
 #include "profiler/host/host.h"
 
 #include <stdio.h>
@@ -87,7 +87,8 @@ static bool can_run(cd_isa isa) {
     return here != CD_ISA_NATIVE && isa >= here;
 }
 
-/* Is the triple of a processor that this one is not? Of a name that nobody knows, nothing is said. */
+/* Is the triple of a processor that this one is not? Of a name that nobody knows, nothing is
+ * said. */
 static bool is_foreign(cd_str triple) {
     enum { X86, ARM, OTHER };
     static const struct {
@@ -117,7 +118,8 @@ static const char *march_of(cd_isa isa) {
     return march[isa == CD_ISA_NATIVE && cd_cpuinfo_is_simulated() ? cd_isa_here() : isa];
 }
 
-/* No -mcpu: native. A program for a processor that has more than this one is refused, because it would crash when it is measured. */
+/* No -mcpu: native. A program for a processor that has more than this one is refused, because it
+ * would crash when it is measured. */
 static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err *err) {
     const cd_str cpu = cd_target_option(target, "-mcpu"),
                  triple = cd_target_option(target, "-mtriple");
@@ -166,7 +168,8 @@ uint32_t cd_isa_vector_bytes(const char *isa, const char *target) {
 }
 
 /* ---- targets that no user wrote ---- */
-/* LLVM's names of a class of processors, so that records of two of them are alike; NULL: none is needed. */
+/* LLVM's names of a class of processors, so that records of two of them are alike; NULL: none is
+ * needed. */
 static const char *mcpu_of(cd_isa isa) {
     static const char *const name[] = {NULL, "skylake-avx512", "core-avx2", "x86-64", NULL, NULL};
     return name[isa];

@@ -1,4 +1,5 @@
-/* Counts by Linux's perf_event_open. A counter that cannot be opened stays -1: that is the usual case in containers, and no reason to fail. */
+/* Counts by Linux's perf_event_open. A counter that cannot be opened stays -1: that is the usual
+ * case in containers, and no reason to fail. */
 #include "profiler/host/host.h"
 
 #include <stdint.h>
@@ -51,8 +52,8 @@ void cd_perf_counters_stop(cd_perf_counters *p, double value[CD_PERF_COUNT]) {
         value[k] = -1;
         if (p->fd[k] < 0) continue;
         (void)ioctl(p->fd[k], PERF_EVENT_IOC_DISABLE, 0);
-        if (read(p->fd[k], &n, sizeof n) == (ssize_t)sizeof n && n)
-            value[k] = (double)n; /* 0: the counter never ran */
+        /* 0: the counter never ran */
+        if (read(p->fd[k], &n, sizeof n) == (ssize_t)sizeof n && n) value[k] = (double)n;
     }
 }
 #else

@@ -1,5 +1,5 @@
-/* Runs programs, several at a time, with their output caught. A program leads a process group of its own, because a compiler starts others: with
- * the group all of them can be killed. */
+/* Runs programs, several at a time, with their output caught. A program leads a process group of
+ * its own, because a compiler starts others: with the group all of them can be killed. */
 #include "profiler/host/host.h"
 
 #include <errno.h>
@@ -68,7 +68,8 @@ static int start(const cd_subprocess *j, int in, int out, pid_t *pid) {
     return e;
 }
 
-/* The whole input as a file in memory: nothing has to be written while the program runs. -1: see errno. */
+/* The whole input as a file in memory: nothing has to be written while the program runs. -1: see
+ * errno. */
 static int input_of(const cd_subprocess *j) {
     if (!j->input) return open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int fd = memfd_create("input", MFD_CLOEXEC);

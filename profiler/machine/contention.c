@@ -1,5 +1,6 @@
-/* The model of contention, fitted to measured pairs. Two causes are kept apart: programs on different processors share the memory's bandwidth, which
- * slows each by its share of it, and programs on the same processor take turns. */
+/* The model of contention, fitted to measured pairs. Two causes are kept apart: programs on
+ * different processors share the memory's bandwidth, which slows each by its share of it, and
+ * programs on the same processor take turns. */
 #include <math.h>
 #include <string.h>
 
@@ -79,9 +80,8 @@ double cd_contention_share(double bytes, double solo_s, double peak) {
 double cd_contention_slow(const cd_contention *c, double s, double sum, uint32_t others,
                           bool shared) {
     double f = c->peak_bytes_per_s > 0 && sum > 1 ? 1 - s + s * sum : 1;
-    if (others)
-        f *= shared ? 1 + (fmax(1, c->turn) - 1) * others
-                    : fmax(1, c->beside); /* zeroed: nobody disturbs */
+    /* zeroed: nobody disturbs */
+    if (others) f *= shared ? 1 + (fmax(1, c->turn) - 1) * others : fmax(1, c->beside);
     return f;
 }
 
@@ -108,7 +108,8 @@ static double fit_factors(const cd_corun_row *row, size_t n, cd_contention *c) {
     return squares;
 }
 
-/* The factors have a closed form once the peak is known, so only the peak is searched, on a grid of 5 %. */
+/* The factors have a closed form once the peak is known, so only the peak is searched, on a grid of
+ * 5 %. */
 cdmpp_status cd_contention_fit(const cd_corun_row *row, size_t n, cd_contention *out,
                                cdmpp_err *err) {
     if (!n) return CD_FAIL(err, ENODATA, "no pairs to fit");

@@ -1,5 +1,6 @@
-/* The table of links and their costs. A link's measured pairs are fitted by the laws of profiler/curves, restricted to lines, and kept as pieces: a
- * piece is all that evaluating needs. */
+/* The table of links and their costs. A link's measured pairs are fitted by the laws of
+ * profiler/curves, restricted to lines, and kept as pieces: a piece is all that evaluating
+ * needs. */
 #include "profiler/machine/link.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* A chart of links: seconds against bytes, from 64 B to 256 MiB, both axes logarithmic, because latency and bandwidth lie decades apart. */
+/* A chart of links: seconds against bytes, from 64 B to 256 MiB, both axes logarithmic, because
+ * latency and bandwidth lie decades apart. */
 #include <math.h>
 #include <stdio.h>
 
@@ -6,12 +7,8 @@
 #include "base/text/text.h"
 #include "profiler/machine/machine_report.h"
 
-enum {
-    FIRST = 6,
-    LAST = 28,
-    EACH = 4,
-    POINTS = (LAST - FIRST) * EACH + 1
-}; /* powers of 2; points of each */
+/* powers of 2; points of each */
+enum { FIRST = 6, LAST = 28, EACH = 4, POINTS = (LAST - FIRST) * EACH + 1 };
 
 static void name_bytes(double v, char *buf, size_t n) {
     cd_buf b = {0};

@@ -1,5 +1,5 @@
-/* Measures transfers. A pair of memories is a `wire` with one function that sends; the rest is the same for all: how often a size is sent, in which
- * order, and which of the readings count. */
+/* Measures transfers. A pair of memories is a `wire` with one function that sends; the rest is the
+ * same for all: how often a size is sent, in which order, and which of the readings count. */
 #include "profiler/machine/link_measure.h"
 
 #include <math.h>
@@ -17,7 +17,8 @@ enum {
     MOST_TIMES = 4096
 };
 
-/* Two memories and how bytes get from one to the other; 0 is "done", anything else the driver's error. */
+/* Two memories and how bytes get from one to the other; 0 is "done", anything else the driver's
+ * error. */
 typedef struct wire wire;
 struct wire {
     int (*send)(wire *w, size_t n, bool back);
@@ -65,7 +66,8 @@ static size_t sizes_up_to(size_t max, double *bytes) {
     return n;
 }
 
-/* One direction: rounds over all sizes, the lower quartile of each: other processes only ever add time. *spread: of the middle size in this respect; a short transfer alone says little. */
+/* One direction: rounds over all sizes, the lower quartile of each: other processes only ever add
+ * time. *spread: of the middle size in this respect; a short transfer alone says little. */
 static cdmpp_status measure(wire *w, const cd_link_measure_samples *s, bool back, unsigned repeats,
                             double *out, double *spread, cdmpp_err *err) {
     const double *bytes = s->bytes;
@@ -118,10 +120,8 @@ static unsigned char *touched(size_t n, int with) {
 /* ---- the host's own ---- */
 static int send_host(wire *w, size_t n, bool back) {
     memcpy(back ? w->host : w->other, back ? w->other : w->host, n);
-    __asm__ volatile(""
-                     :
-                     : "r"(w->host), "r"(w->other)
-                     : "memory"); /* the copy must not be optimised away */
+    /* the copy must not be optimised away */
+    __asm__ volatile("" : : "r"(w->host), "r"(w->other) : "memory");
     return 0;
 }
 

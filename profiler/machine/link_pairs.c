@@ -1,4 +1,5 @@
-/* Measured pairs from a file become a link. The error of the fit is reported with it, so that a user sees whether pieces suit these pairs. */
+/* Measured pairs from a file become a link. The error of the fit is reported with it, so that a
+ * user sees whether pieces suit these pairs. */
 #include "profiler/machine/link_pairs.h"
 
 #include <math.h>

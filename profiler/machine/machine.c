@@ -30,8 +30,8 @@ uint32_t cd_machine_find(const cd_machine *m, const char *name) {
 /* ---- adding ---- */
 static bool is_cost(double v) { return isfinite(v) && v >= 0; }
 
-/* A name stands in lists with commas, in "from>to", and as it is in generated C, DOT, HTML and makefiles: so it has no letter that
- * ends a comment, a text or a tag there. */
+/* A name is in lists with commas, in "from>to", and unchanged in generated C, DOT, HTML and
+ * makefiles: so it has no letter that ends a comment, a text or a tag there. */
 static bool good_name(const char *s) {
     if (!s || !s[0] || strlen(s) > 64) return false;
     for (; *s; s++)

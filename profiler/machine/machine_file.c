@@ -204,7 +204,8 @@ cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err) {
     return st;
 }
 
-/* The schema key of the error says which kind of file it is not. A bad file of links gets the error about links. */
+/* The schema key of the error says which kind of file it is not. A bad file of links gets the error
+ * about links. */
 cdmpp_status cd_machine_read_or_links(cd_machine *m, const char *path, cdmpp_err *err) {
     const cdmpp_status st = cd_machine_read(m, path, err);
     if (st != CDMPP_ESCHEMA || !err || strcmp(err->key, "cdmpp_machine") != 0) return st;

@@ -44,7 +44,8 @@ cdmpp_status cd_machine_program_init(cd_machine_program *p, cd_dialect dialect, 
 
 void cd_machine_program_free(cd_machine_program *p) { cd_buf_free(&p->code.text); }
 
-/* Without a cache: these programs take no time to compile, and a stale one would be hard to notice. */
+/* Without a cache: these programs take no time to compile, and a stale one would be hard to
+ * notice. */
 cdmpp_status cd_machine_program_build(cd_machine_program *p, size_t n, cd_backend **out,
                                       cdmpp_err *err) {
     cd_build b[4];
@@ -168,7 +169,8 @@ static cdmpp_status find_part(finder *f, cd_machine_device *d, int number, uint3
     return CDMPP_OK;
 }
 
-/* A GPU is taken whole, with a memory of its own; of a processor only one unit, so that the other devices keep theirs. */
+/* A GPU is taken whole, with a memory of its own; of a processor only one unit, so that the other
+ * devices keep theirs. */
 static cdmpp_status find_opencl(finder *f, const char *name, int number, cdmpp_err *err) {
     char part[40];
     cd_opencl cl;
@@ -218,7 +220,8 @@ static cdmpp_status find_one(finder *f, const char *name, cdmpp_err *err) {
     return CD_FAIL(err, ESCHEMA, "device '%.60s': expected cpuN, oclN or cudaN", name);
 }
 
-/* Processors first: a part of an OpenCL device goes where they are not. Their order in the list is kept. */
+/* Processors first: a part of an OpenCL device goes where they are not. Their order in the list is
+ * kept. */
 static cdmpp_status take_cores(finder *f, const char *list, cdmpp_err *err) {
     for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         char name[64];
@@ -240,7 +243,8 @@ static cdmpp_status find_listed(finder *f, const char *list, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The first processor that may be used, and all OpenCL and CUDA devices, as many as a machine can have. */
+/* The first processor that may be used, and all OpenCL and CUDA devices, as many as a machine can
+ * have. */
 static cdmpp_status find_all(finder *f, cdmpp_err *err) {
     char name[24];
     int core = 0, n = 0;

@@ -1,5 +1,6 @@
-/* Everything that a description of this machine holds, measured in the one order that works: contention first, because it forks, and a child of a process in which
- * OpenCL or OpenMP already has threads would hang. */
+/* Everything that a description of this machine holds, measured in the one order that works:
+ * contention first, because it forks, and a child of a process in which OpenCL or OpenMP already
+ * has threads would hang. */
 #include "profiler/machine/machine_measure.h"
 
 static cdmpp_status contention_of(const cd_machine_measure_options *a, cd_machine *m,
@@ -17,8 +18,8 @@ static cdmpp_status contention_of(const cd_machine_measure_options *a, cd_machin
 
 cdmpp_status cd_machine_measure_all(cd_machine *m, const cd_machine_measure_options *a,
                                     cdmpp_err *err) {
-    CD_TRY(contention_of(a, m,
-                         err)); /* a lot of it is of programs that disturb each other on purpose */
+    /* a lot of it is of programs that disturb each other on purpose */
+    CD_TRY(contention_of(a, m, err));
     CD_TRY(cd_machine_measure_find(m, a, err));
     cd_noise_begin(&m->noise);
     CD_TRY(cd_machine_measure_time(m, err));

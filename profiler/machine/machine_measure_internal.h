@@ -1,4 +1,5 @@
-/* machine_measure_internal -- what the files of machine_measure share: programs so small that they need no task. */
+/* machine_measure_internal -- what the files of machine_measure share: programs so small that they
+ * need no task. */
 #ifndef CD_MACHINE_MEASURE_INTERNAL_H
 #define CD_MACHINE_MEASURE_INTERNAL_H
 #include "profiler/machine/machine_measure.h"
@@ -24,10 +25,12 @@ cdmpp_status cd_machine_program_build(cd_machine_program *p, size_t n, CD_GIVE c
                                       cdmpp_err *err);
 /* The device as profiler/runtime/multi has it. */
 cd_multi_device cd_machine_executor_device(const cd_machine_device *d);
-/* Seconds of one more program, from those of a chain of `few` and of one of `many`: what a pass costs once cancels. At least 1e-9. */
+/* Seconds of one more program, from those of a chain of `few` and of one of `many`: what a pass
+ * costs once cancels. At least 1e-9. */
 double cd_machine_measure_each_s(uint32_t few, double few_s, uint32_t many, double many_s);
-/* Seconds that each of two devices waits for the other. both_s: of one more program where they take turns. What two take beyond both launches
- * is waiting; it is divided by the gaps before each device's programs. */
+/* Seconds that each of two devices waits for the other. both_s: of one more program where they take
+ * turns. What two take beyond both launches is waiting; it is divided by the gaps before each
+ * device's programs. */
 void cd_machine_measure_waits_s(double both_s, const double launch_s[2], const double gap_s[2],
                                 double wait_s[2]);
 /* A program that writes its processor's number. Errors: ENOMEM. */

@@ -1,4 +1,5 @@
-/* Measures the links between the memories of a machine, and how its programs slow each other down. */
+/* Measures the links between the memories of a machine, and how its programs slow each other
+ * down. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,8 @@ static double slope_at(const cd_link *k, double bytes) {
     return k->piece[i].s_per_byte;
 }
 
-/* One transfer behind the other, a then b: their costs add up, so the pieces are cut at the breaks of both. */
+/* One transfer behind the other, a then b: their costs add up, so the pieces are cut at the breaks
+ * of both. */
 static cdmpp_status through_host(cd_link_table *l, const cd_link *a, const cd_link *b,
                                  cdmpp_err *err) {
     const uint32_t most = a->n_piece + b->n_piece;

@@ -1,5 +1,5 @@
-/* Measures what starting a program and waiting for another device take, by chains of programs that do nothing: the difference between a long and a
- * short chain is free of what a pass costs once. */
+/* Measures what starting a program and waiting for another device take, by chains of programs that
+ * do nothing: the difference between a long and a short chain is free of what a pass costs once. */
 #include <math.h>
 #include <string.h>
 
@@ -73,7 +73,8 @@ static double quartile(double *v, size_t n) {
     return v[n / 4];
 }
 
-/* Seconds of a pass, the lower quartile: disturbances only ever add time. gap (2) or NULL: before programs of each device, of the last pass. */
+/* Seconds of a pass, the lower quartile: disturbances only ever add time. gap (2) or NULL: before
+ * programs of each device, of the last pass. */
 static cdmpp_status chain_time(const timer *t, const uint32_t *d, uint32_t n_device,
                                uint32_t length, double *seconds, double *gap, cdmpp_err *err) {
     double total[PASSES], one[2][LONG];
@@ -83,9 +84,9 @@ static cdmpp_status chain_time(const timer *t, const uint32_t *d, uint32_t n_dev
     if (!c) return CD_FAIL(err, ENOMEM, "chain");
     chain_make(t, d, n_device, length, c);
     cdmpp_status st = cd_multi_executor_open(&c->n, &r, err);
+    /* the first two warm up */
     for (int k = -2; k < PASSES && !st; k++)
-        st = cd_multi_executor_pass(r, NULL, &total[k < 0 ? 0 : k], NULL,
-                                    err); /* the first two warm up */
+        st = cd_multi_executor_pass(r, NULL, &total[k < 0 ? 0 : k], NULL, err);
     if (!st && gap) {
         double ignored;
         st = cd_multi_executor_pass(r, c->ran, &ignored, NULL, err);
@@ -94,9 +95,8 @@ static cdmpp_status chain_time(const timer *t, const uint32_t *d, uint32_t n_dev
         for (uint32_t k = 0; k < n_device && !st; k++) gap[k] = quartile(one[k], n[k]);
     }
     if (!st) *seconds = quartile(total, PASSES);
-    if (!st && length == LONG)
-        cd_noise_repeats(&t->m->noise, "launch_s", total,
-                         PASSES); /* a short chain is over before a tick */
+    /* a short chain is over before a tick */
+    if (!st && length == LONG) cd_noise_repeats(&t->m->noise, "launch_s", total, PASSES);
     cd_multi_executor_close(r);
     cd_mem_free(c);
     return st;
@@ -186,7 +186,8 @@ static cdmpp_status waits(timer *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* wake_s: the time of a pass in which another device has a part, minus that of a pass without it and of its program. */
+/* wake_s: the time of a pass in which another device has a part, minus that of a pass without it
+ * and of its program. */
 static cdmpp_status wakes(timer *t, cdmpp_err *err) {
     uint32_t first = 0;
     double alone, both;

@@ -1,4 +1,5 @@
-/* A machine as a table and as JSON. A machine without devices is a file of links alone: its table has only the second part. */
+/* A machine as a table and as JSON. A machine without devices is a file of links alone: its table
+ * has only the second part. */
 #include "profiler/machine/machine_report.h"
 
 #include <stdio.h>

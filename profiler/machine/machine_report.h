@@ -1,4 +1,5 @@
-/* machine_report -- a machine for people and programs: devices, links in pieces, contention. The file form is machine.h's cd_machine_print. */
+/* machine_report -- a machine for people and programs: devices, links in pieces, contention. The
+ * file form is machine.h's cd_machine_print. */
 #ifndef CD_MACHINE_REPORT_H
 #define CD_MACHINE_REPORT_H
 #include "profiler/machine/machine.h"

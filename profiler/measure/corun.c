@@ -1,5 +1,6 @@
-/* Several programs at the same time. Each runs in a process that lives through all windows; the processes share a board of atomic counters, by
- * which all begin a window together and each goes on running until the others have finished their own. */
+/* Several programs at the same time. Each runs in a process that lives through all windows; the
+ * processes share a board of atomic counters, by which all begin a window together and each goes on
+ * running until the others have finished their own. */
 #include "profiler/measure/measure_internal.h"
 
 #include <errno.h>
@@ -61,8 +62,8 @@ static cdmpp_status warm_up(cd_loaded *l, unsigned *number, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The number of a window, from 1, and who takes part (bit k: program k) in one atomic number: a process that wakes late must not see the number of
- * one window with those of the next. */
+/* The number of a window, from 1, and who takes part (bit k: program k) in one atomic number: a
+ * process that wakes late must not see the number of one window with those of the next. */
 static int turn_of(int number, int who) { return number << CD_CORUN_GROUP | who; }
 static int who_of(int turn) { return turn & ((1 << CD_CORUN_GROUP) - 1); }
 static int members(int who) { return __builtin_popcount((unsigned)who); }
@@ -75,8 +76,9 @@ static double used(pid_t pid) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* What the clock says of this side's place: the processor time of all programs that are on it in this window, so that the time slices of somebody else's processes
- * are no time of ours. Threads wait for each other, so of several threads only the wall clock tells. */
+/* What the clock says of this side's place: the processor time of all programs that are on it in
+ * this window, so that the time slices of somebody else's processes are no time of ours. Threads
+ * wait for each other, so of several threads only the wall clock tells. */
 static double place_clock(const rig *r, int side, int who) {
     double s = 0;
     if (r->q.threads > 1) return cd_clock_wall();
@@ -85,7 +87,8 @@ static double place_clock(const rig *r, int side, int who) {
     return s;
 }
 
-/* One window: begin together, run for window_s, then go on until the other programs have their times, too. */
+/* One window: begin together, run for window_s, then go on until the other programs have their
+ * times, too. */
 static cdmpp_status window(const rig *r, int side, int who, cd_loaded *l, unsigned number,
                            cdmpp_err *err) {
     board *b = r->b;
@@ -187,7 +190,8 @@ static bool gone(rig *r, int side, cd_corun_group *out) {
     return blame(out, side, 4), true;
 }
 
-/* Until those of `who` are ready (turn 0) or have finished the window. False: out->error_no, or a stop. */
+/* Until those of `who` are ready (turn 0) or have finished the window. False: out->error_no, or a
+ * stop. */
 static bool wait_for(rig *r, int who, int turn, double limit_s, cd_corun_group *out) {
     const double end = cd_clock_wall() + limit_s;
     for (;;) {
@@ -225,7 +229,8 @@ static bool one_window(rig *r, int who, int number, cd_corun_group *out) {
     return wait_for(r, who, turn, members(who) * r->q.window_s + r->q.limit_s, out);
 }
 
-/* In each round each alone and then all together, so that slow drifts of the machine hit all alike. */
+/* In each round each alone and then all together, so that slow drifts of the machine hit all
+ * alike. */
 static void all_rounds(rig *r, cd_corun_group *out) {
     double solo[CD_CORUN_GROUP][CD_CORUN_ROUNDS], all[CD_CORUN_GROUP][CD_CORUN_ROUNDS];
     const int everybody = (1 << r->n) - 1;

@@ -1,5 +1,6 @@
-/* Ways to run several programs, in turns. Each way has processes of its own, which live through all turns; they share a board of atomic counters. The processes of a
- * way wait for each other before and behind each pass, and the first of them decides when a turn is over. */
+/* Ways to run several programs, in turns. Each way has processes of its own, which live through all
+ * turns; they share a board of atomic counters. The processes of a way wait for each other before
+ * and behind each pass, and the first of them decides when a turn is over. */
 #include "profiler/measure/measure_internal.h"
 
 #include <errno.h>
@@ -12,8 +13,8 @@
 #include "profiler/host/host.h"
 
 enum { PROCESSES = CD_CORUN_WAYS * CD_CORUN_GROUP, PASSES = 4096 };
-#define PAUSE_S                                                                                    \
-    0.02 /* threads of OpenMP that wait for work poll for some milliseconds before they sleep */
+/* threads of OpenMP that wait for work poll for some milliseconds before they sleep */
+#define PAUSE_S 0.02
 
 typedef struct {
     atomic_int turn;    /* number of the turn, from 1, which tells whose it is; -1: end */
@@ -43,7 +44,8 @@ typedef struct {
     board *b;
 } rig;
 
-/* Ways take turns. One number says both: a process that wakes late must not see the number of one turn with the way of the next. */
+/* Ways take turns. One number says both: a process that wakes late must not see the number of one
+ * turn with the way of the next. */
 static int way_of(const rig *r, int turn) { return (turn - 1) % r->n_way; }
 
 /* ---- a process ---- */

@@ -1,5 +1,6 @@
-/* The smallest program there is, compiled, loaded and run as the others are. Where it fails as they do, no schedule is to blame: the compiler is broken, the cache lies on a file system that
- * runs nothing, the disk is full, the driver is gone. */
+/* The smallest program there is, compiled, loaded and run as the others are. Where it fails as they
+ * do, no schedule is to blame: the compiler is broken, the cache lies on a file system that runs
+ * nothing, the disk is full, the driver is gone. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,9 @@
-/* Compiles C programs here, in batches, and has each measured by the supervisor's worker. Compilers are kept by target string, because targets may ask
- * for different instructions; a target that cannot be compiled for fails its own programs only. */
+/* Compiles C programs here, in batches, and has each measured by the supervisor's worker. Compilers
+ * are kept by target string, because targets may ask for different instructions; a target that
+ * cannot be compiled for fails its own programs only. */
 #include "profiler/measure/measure.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -9,10 +11,8 @@
 #include "profiler/host/host.h"
 #include "profiler/measure/measure_internal.h"
 
-enum {
-    MAX_COMPILER = 16,
-    CHECK_LIMITS = 5
-}; /* a reference may take CHECK_LIMITS times the limit: it has no schedule */
+/* a reference may take CHECK_LIMITS times the limit: it has no schedule */
+enum { MAX_COMPILER = 16, CHECK_LIMITS = 5 };
 
 /* One for each target string that came along: they ask for different instructions. */
 typedef struct {
@@ -30,6 +30,7 @@ struct cd_measure {
     double best_s;   /* noise_probe.h: the fastest loop that any worker saw */
     unsigned in_row; /* programs that failed, one after the other */
     int cpus;
+    double until_s; /* of cd_clock_wall */
 };
 
 cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmpp_err *err) {
@@ -39,6 +40,7 @@ cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmp
     cd_measure *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "measuring");
     m->o = *o;
+    m->until_s = (double)INFINITY;
     m->cpus = cd_backend_cpu_threads("");
     if (m->o.jobs < 1) m->o.jobs = m->cpus;
     if (m->o.run_limit_s <= 0) m->o.run_limit_s = 10;
@@ -51,8 +53,8 @@ cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmp
 
 void cd_measure_close(cd_measure *m) {
     if (!m) return;
-    cd_prebuild_close(
-        m->prebuild); /* the last one first: it has an end of the supervisor's socket */
+    /* the last one first: it has an end of the supervisor's socket */
+    cd_prebuild_close(m->prebuild);
     cd_supervisor_close(m->supervisor);
     for (size_t i = 0; i < m->n_tool; i++) {
         cd_compiler_close(m->tool[i].c);
@@ -82,8 +84,8 @@ static const cd_backend_kind *kind_of(const cd_measure *m, const cd_measure_item
 static cdmpp_status get_tool(cd_measure *m, const char *target, tool **out, cdmpp_err *err) {
     for (size_t i = 0; i < m->n_tool; i++)
         if (!strcmp(m->tool[i].target, target)) return *out = &m->tool[i], CDMPP_OK;
-    if (m->n_tool ==
-        MAX_COMPILER) { /* the oldest one's objects may still be asked for: none goes */
+    /* the oldest one's objects may still be asked for: none goes */
+    if (m->n_tool == MAX_COMPILER) {
         return CD_FAIL(err, EUNSUPPORTED, "more than %d different targets in one run",
                        MAX_COMPILER);
     }
@@ -100,8 +102,8 @@ static cdmpp_status get_tool(cd_measure *m, const char *target, tool **out, cdmp
                                    .limit_s = m->o.build_limit_s,
                                    .stop = m->o.stop};
     *out = t;
-    if (cd_isa_choose(m->o.isa, t->target, &(cd_isa_choice){0}, &t->why))
-        return CDMPP_OK; /* only programs of this target suffer */
+    /* only programs of this target suffer */
+    if (cd_isa_choose(m->o.isa, t->target, &(cd_isa_choice){0}, &t->why)) return CDMPP_OK;
     return cd_compiler_open(&o, &t->c, err);
 }
 
@@ -144,7 +146,8 @@ static cdmpp_status check_builds(cd_measure *m, const char *target, const cd_bui
     return bad ? cd_machine_check(&o, &bad->err, err) : CDMPP_OK;
 }
 
-/* Build what is C and of this target; `reference`: the references of the items. The time is shared out evenly. */
+/* Build what is C and of this target; `reference`: the references of the items. The time is shared
+ * out evenly. */
 static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n, const char *target,
                                  bool reference, cd_build *b, size_t *at, cdmpp_err *err) {
     tool *t;
@@ -163,13 +166,15 @@ static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n,
         for (size_t i = 0; i < k; i++) cd_measure_result_fail(&item[at[i]].out, 2, &t->why);
         return CDMPP_OK;
     }
+    cd_compiler_until(t->c, m->until_s);
     CD_TRY(cd_compiler_build(t->c, b, k, m->o.jobs, err));
     const double share_s = (cd_clock_wall() - begin) / (double)k;
     for (size_t i = 0; i < k; i++) take(&item[at[i]], &b[i], reference, share_s);
     return check_builds(m, target, b, k, err);
 }
 
-/* The worker's job. Only C programs get a fresh worker: opening a GPU's context takes too long to do it for each program. */
+/* The worker's job. Only C programs get a fresh worker: opening a GPU's context takes too long to
+ * do it for each program. */
 static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_backend_kind *kind,
                      cd_job *j) {
     const bool cpu = kind->dialect == CD_DIALECT_C;
@@ -189,6 +194,7 @@ static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_
                                     : cd_backend_cpu_threads(item->target);
     j->check_s = item->reference ? CHECK_LIMITS * m->o.run_limit_s : 0;
     j->limit_s = m->o.run_limit_s + (cpu ? 0 : m->o.build_limit_s > 0 ? m->o.build_limit_s : 30);
+    j->limit_s = fmin(j->limit_s, fmax(1e-3, m->until_s - cd_clock_wall()));
     j->object = cpu ? item->build.object : "";
     j->others_bytes = cpu ? item->others_bytes : 0;
     if (j->others_bytes) j->timing.cool = true;
@@ -224,8 +230,15 @@ static cdmpp_status prebuild(cd_measure *m, cd_measure_item *item, size_t n, cdm
 }
 
 void cd_measure_jobs(cd_measure *m, int jobs) { m->o.jobs = jobs < 1 ? 1 : jobs; }
+void cd_measure_until(cd_measure *m, double until_s) { m->until_s = until_s; }
+void cd_measure_run_limit(cd_measure *m, double seconds) { m->o.run_limit_s = seconds; }
+double cd_measure_process_time(const cd_measure *m) {
+    return cd_process_time_own() + cd_process_time_of(cd_supervisor_pid(m->supervisor)) +
+           cd_process_time_of(cd_prebuild_pid(m->prebuild));
+}
 
-/* One run of a compiler for each target, first the programs, then their references: those of GPU programs are for this machine. */
+/* One run of a compiler for each target, first the programs, then their references: those of GPU
+ * programs are for this machine. */
 cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err) {
     cd_build *b = cd_mem_zalloc(n + 1, sizeof *b);
     size_t *at = cd_mem_zalloc(n + 1, sizeof *at);
@@ -238,8 +251,8 @@ cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cd
         if (!before) st = build_target(m, item, n, t, false, b, at, err);
         if (!st && !before) st = build_target(m, item, n, t, true, b, at, err);
     }
-    if (!st)
-        st = build_target(m, item, n, "", true, b, at, err); /* the references of GPU programs */
+    /* the references of GPU programs */
+    if (!st) st = build_target(m, item, n, "", true, b, at, err);
     if (!st) st = prebuild(m, item, n, err);
     cd_mem_free(b);
     cd_mem_free(at);
@@ -247,7 +260,8 @@ cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cd
 }
 
 /* ---- running ---- */
-/* The first of programs that fail one after the other, the second, the fourth ...: what breaks in a run is found at once, and programs that fail for themselves cost little. */
+/* The first of programs that fail one after the other, the second, the fourth ...: what breaks in a
+ * run is found at once, and programs that fail for themselves cost little. */
 static cdmpp_status check_run(cd_measure *m, const cd_measure_item *item,
                               const cd_backend_kind *kind, cdmpp_err *err) {
     const int no = item->out.error_no;
@@ -294,8 +308,8 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
     item->out = a.measured;
     item->out.build_s += build_s;
     if (item->build.cached) item->out.flags |= CD_MEASURE_CACHED;
-    else if (build_s > 0 && kind->dialect != CD_DIALECT_C)
-        item->out.flags &= ~CD_MEASURE_CACHED; /* compiled ahead, by this run */
+    /* compiled ahead, by this run */
+    else if (build_s > 0 && kind->dialect != CD_DIALECT_C) item->out.flags &= ~CD_MEASURE_CACHED;
     if (a.best_s > 0) m->best_s = a.best_s;
     return check_run(m, item, kind, err);
 }

@@ -1,19 +1,24 @@
-/* measure -- compiles programs and times them in processes of their own. The door of profiler/measure.
+/* measure -- compiles programs and times them in processes of their own. The door of
+ * profiler/measure.
  *
- * For everything that needs the time of a program: records, tuning, networks. It takes generated code (profiler/codegen) and gives a result for
- * each program, with an error number where it failed.
+ * For everything that needs the time of a program: records, tuning, networks. It takes generated
+ * code (profiler/codegen) and gives a result for each program, with an error number where it
+ * failed.
  *
  *   this process            supervisor (forked at open)     worker (forked by the supervisor)
  *   build: cc, cc, ...      waits, kills what is late       loads, runs, times one program
  *   run(item) ──job──────>  ──job────────────────────────>  may crash, hang, eat all memory
  *             <─measured──  <─measured, or how it ended───
  *
- *   (1) whatever a program does, run() returns with a cd_measure_result: the next one gets a fresh worker;
+ *   (1) whatever a program does, run() returns with a cd_measure_result: the next one gets a fresh
+ *       worker;
  *   (2) error numbers are TVM's: 0 none, 1 no program (the caller's), 2 host compiler, 3 device
  *       compiler, 4 error while running, 5 wrong result, 6 compiling took too long, 7 running did;
- *   (3) the supervisor ends with the process that opened it, however that ends, and kills its worker;
- *   (4) what is no fault of a program (a compiler that always fails, a cache on a file system that runs nothing, a broken driver) ends the run: where a program does not
- *       compile or run, the smallest one there is tried in the same way (machine_check.c);
+ *   (3) the supervisor ends with the process that opened it, however that ends, and kills its
+ *       worker;
+ *   (4) what is no fault of a program (a compiler that always fails, a cache on a file system that
+ *       runs nothing, a broken driver) ends the run: where a program does not compile or run, the
+ *       smallest one there is tried in the same way (machine_check.c);
  *   (5) open() before the first use of OpenMP (libgomp) and before other threads are begun;
  *   (6) of several that are open at once the one opened last is closed first.
  * build() may be called by one thread while another one is in run(). */
@@ -49,8 +54,8 @@ typedef struct cd_timing_policy {
     double ci;                       /* relative half-width; 0: 0.01 */
     unsigned min_repeat, max_repeat; /* 0: 5, 100; at most CD_TIMING_MAX */
     bool cold;
-    bool
-        cool; /* as cold, but only of the core's own caches: data stay in the shared one (cache_flush.h) */
+    /* as cold, but only of the core's own caches: data stay in the shared one (cache_flush.h) */
+    bool cool;
 } cd_timing_policy;
 
 typedef struct cd_timing_subject {
@@ -77,7 +82,8 @@ cd_timing_policy cd_timing_defaults(cd_timing_policy p, double tick_s);
 /* Errors: those of run and flush; ENUMERIC (a time that is not a number above 0). */
 cdmpp_status cd_timing_run(const cd_timing_policy *p, const cd_timing_subject *s, cd_timing *out,
                            cdmpp_err *err);
-/* The figures of out->sample_s[0 .. n): (2). `left_out` (n) or NULL: samples that may not be kept. */
+/* The figures of out->sample_s[0 .. n): (2). `left_out` (n) or NULL: samples that may not be
+ * kept. */
 void cd_timing_figures(cd_timing *out, const bool *left_out);
 
 /* The resolution of a clock and what a reading costs, by reading it. */
@@ -92,21 +98,23 @@ double cd_timing_clock_now(void *ctx);
 
 /* corun -- two compiled C programs at the same time: how much does each slow the other down?
  *
- *   round:  first alone | second alone | both          three windows of the same length, `rounds` times
+ *   round:  first alone | second alone | both     three windows of the same length, `rounds` times
  *
- *   disjoint   first  on the last n processors, second on the n before: they share caches and memory
+ *   disjoint   first on the last n processors, second on the n before: they share caches and memory
  *   shared     both on the last n: they share these too
  *
  *   (1) each program lives in a process of its own for all windows: loaded once, its data warm;
- *   (2) a time is the length of a window over the runs that began in it, and a program goes on running until the
- *       other one's window is over too: neither is measured for a moment in which the other one does not run. Of
- *       programs of one thread the length is the time that their processor spent on them, without what it did for
- *       anybody else; of more threads it is the wall clock's;
+ *   (2) a time is the length of a window over the runs that began in it, and a program goes on
+ *       running until the other one's window is over too: neither is measured for a moment in which
+ *       the other one does not run. Of programs of one thread the length is the time that their
+ *       processor spent on them, without what it did for anybody else; of more threads it is the
+ *       wall clock's;
  *   (3) figures are medians over the rounds; slowdown = corun / solo, each of its own program;
- *   (4) a program that crashes (4), takes longer than limit_s (7) or writes outside of its buffers (4) is
- *       an error number of the pair, as in measure.h; both processes are ended;
+ *   (4) a program that crashes (4), takes longer than limit_s (7) or writes outside of its buffers
+ *       (4) is an error number of the pair, as in measure.h; both processes are ended;
  *   (5) the processes end with the one that began them.
- * Needs 2 n processors for disjoint ones. Call it before any use of OpenMP here: it forks. One thread. */
+ * Needs 2 n processors for disjoint ones. Call it before any use of OpenMP here: it forks. One
+ * thread. */
 
 typedef enum cd_corun_sharing { CD_CORUN_DISJOINT, CD_CORUN_SHARED } cd_corun_sharing;
 #define CD_CORUN_SHARINGS "disjoint|shared"
@@ -129,34 +137,40 @@ typedef struct cd_corun_pair {
     cdmpp_err err;
 } cd_corun_pair;
 
-/* Programs first and second, built (object: a path). Errors: EUSAGE (too few processors), EINTERRUPTED, EIO
- * (no process), ENOMEM. What a program does wrong is in *out. */
+/* Programs first and second, built (object: a path). Errors: EUSAGE (too few processors),
+ * EINTERRUPTED, EIO (no process), ENOMEM. What a program does wrong is in *out. */
 cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const cd_corun_policy *p,
                           cd_corun_pair *out, cdmpp_err *err);
 
-/* ---- several: program k is on the (k mod places)-th set of n processors, counted from the last; those of a set take turns ---- */
+/* ---- several: program k is on the (k mod places)-th set of n processors, counted from the last;
+ * those of a set take turns ---- */
 #define CD_CORUN_GROUP 4 /* programs at most */
 typedef struct cd_corun_group {
     unsigned n;
-    double solo_s[CD_CORUN_GROUP], corun_s[CD_CORUN_GROUP],
-        slowdown[CD_CORUN_GROUP]; /* (n) as of a pair */
+    /* (n) as of a pair */
+    double solo_s[CD_CORUN_GROUP], corun_s[CD_CORUN_GROUP], slowdown[CD_CORUN_GROUP];
     double spread;
     int error_no, at;
     cdmpp_err err;
 } cd_corun_group;
 
-/* n programs, each alone and all together, in each round; places 1 to n; the policy's sharing is not looked at. Errors: as above. */
+/* n programs, each alone and all together, in each round; places 1 to n; the policy's sharing is
+ * not looked at. Errors: as above. */
 cdmpp_status cd_corun_group_run(const cd_build *const *build, unsigned n, unsigned places,
                                 const cd_corun_policy *p, cd_corun_group *out, cdmpp_err *err);
 
 /* ---- ways to run several programs once each, measured in turns ----
  *
- *   at once:        program 0 on the last t0 processors │ program 1 on the t1 before │ ...    a pass: until the last has ended
- *   one by one:     program 0, then program 1 ...       on the last max(t) processors
+ *   at once:     program 0 on the last t0 processors │ program 1 on the t1 before │ ...
+ *                a pass: until the last has ended
+ *   one by one:  program 0, then program 1 ...       on the last max(t) processors
  *
- *   (1) each way has processes of its own, one for each program at once, one for all that run one by one; all are loaded and warm before the first pass;
- *   (2) a turn is a pause, in which threads that wait for work fall asleep, a pass that is not counted, and passes for window_s; each round has a turn of each way;
- *   (3) a pass is wall time: from the first begin to the last end. Figures are of the turns' medians; best_s is the fastest pass of all;
+ *   (1) each way has processes of its own, one for each program at once, one for all that run one
+ *       by one; all are loaded and warm before the first pass;
+ *   (2) a turn is a pause, in which threads that wait for work fall asleep, a pass that is not
+ *       counted, and passes for window_s; each round has a turn of each way;
+ *   (3) a pass is wall time: from the first begin to the last end. Figures are of the turns'
+ *       medians; best_s is the fastest pass of all;
  *   (4) programs that fail are an error number, as above. */
 #define CD_CORUN_WAYS 3 /* at most */
 typedef struct cd_corun_way {
@@ -166,13 +180,15 @@ typedef struct cd_corun_way {
     int threads[CD_CORUN_GROUP]; /* of each, for which it was built */
 } cd_corun_way;
 typedef struct cd_corun_ways {
+    /* (n_way) median, quartiles and least */
     double pass_s[CD_CORUN_WAYS], low_s[CD_CORUN_WAYS], high_s[CD_CORUN_WAYS],
-        best_s[CD_CORUN_WAYS]; /* (n_way) median, quartiles and least */
-    int error_no, way, at;     /* 0: the figures are there; else whose error it is */
+        best_s[CD_CORUN_WAYS];
+    int error_no, way, at; /* 0: the figures are there; else whose error it is */
     cdmpp_err err;
 } cd_corun_ways;
 
-/* The policy's sharing and threads are not looked at. Errors: EUSAGE (none or too many programs or ways, too few processors), EINTERRUPTED, EIO, ENOMEM. */
+/* The policy's sharing and threads are not looked at. Errors: EUSAGE (none or too many programs or
+ * ways, too few processors), EINTERRUPTED, EIO, ENOMEM. */
 cdmpp_status cd_corun_ways_run(const cd_corun_way *way, unsigned n_way, const cd_corun_policy *p,
                                cd_corun_ways *out, cdmpp_err *err);
 
@@ -187,9 +203,10 @@ typedef struct cd_measure_options {
     const char *isa;     /* of C: profiler/host/host.h; NULL: by the target */
     const char *compiler, *flags, *cache; /* as in profiler/backend/backend.h */
     uint64_t cache_bytes;
-    int jobs;    /* compilers at a time; 0: one per processor */
-    int threads; /* of a C program; 0: -num-cores of the target, else all processors */
-    bool pin;    /* keep the worker on the last `threads` processors */
+    int jobs; /* compilers at a time; 0: one per processor */
+    /* of a C program; 0: -num-cores of the target, else all processors */
+    int threads;
+    bool pin;                          /* keep the worker on the last `threads` processors */
     double build_limit_s, run_limit_s; /* 0: 30, 10 */
     uint64_t memory_bytes;             /* of a worker; 0: no limit */
     cd_timing_policy timing;
@@ -223,31 +240,43 @@ typedef struct cd_measure_arg {
 
 typedef struct cd_measure_item {
     const cd_codegen_code *code; /* in */
-    const cd_measure_arg
-        *arg; /* in: (code->n_arg); NULL: no parameter is packed, or nothing is checked */
-    const cd_codegen_code
-        *reference; /* in: C code of the same parameters whose results are right; NULL: no check */
+    /* in: (code->n_arg); NULL: no parameter is packed, or nothing is checked */
+    const cd_measure_arg *arg;
+    /* in: C code of the same parameters whose results are right; NULL: no check */
+    const cd_codegen_code *reference;
     const char *target; /* in: NULL: "" */
     int threads;        /* in: of a C program; 0: the options' */
-    size_t
-        others_bytes; /* in: of a C program: so much other data are read before every run, which is timed by itself as a cool one; 0: none */
+    /* in: of a C program: so much other data are read before every run, which is timed by itself as
+     * a cool one; 0: none */
+    size_t others_bytes;
     cd_build build, reference_build; /* cd_measure_build's */
     cd_measure_result out;
 } cd_measure_item;
 
 typedef struct cd_measure cd_measure;
 
-/* Fork the supervisor. The options' texts are borrowed until close. Errors: EUSAGE (backend), EIO (no process), ENOMEM. */
+/* Fork the supervisor. The options' texts are borrowed until close. Errors: EUSAGE (backend), EIO
+ * (no process), ENOMEM. */
 cdmpp_status cd_measure_open(const cd_measure_options *o, CD_GIVE cd_measure **out, cdmpp_err *err);
 void cd_measure_close(CD_TAKE cd_measure *m); /* NULL is fine; reaps */
 /* Its options' instruction set of C; NULL: by the target. Of no measurer NULL. */
 CD_KEEP const char *cd_measure_isa(const cd_measure *m);
 /* Compilers at a time from now on; by the thread that builds. */
 void cd_measure_jobs(cd_measure *m, int jobs);
-/* Compile the C programs among n items. An item that fails has its result in `out` already and must not
- * be run. Errors: EIO (full disk), EBACKEND (no compiler, or one that compiles nothing; --isa of another processor), EINTERRUPTED, ENOMEM. */
+/* What is not compiled, or has not ended, at this time of cd_clock_wall() ends as what takes too
+ * long does (error numbers 6 and 7); INFINITY: no such time, as in the beginning. */
+void cd_measure_until(cd_measure *m, double until_s);
+/* run_limit_s of the options, from now on. */
+void cd_measure_run_limit(cd_measure *m, double seconds);
+/* Processor time so far: of this process, of its processes that measure, and of all their children
+ * that have ended. */
+double cd_measure_process_time(const cd_measure *m);
+/* Compile the C programs among n items. An item that fails has its result in `out` already and must
+ * not be run. Errors: EIO (full disk), EBACKEND (no compiler, or one that compiles nothing; --isa
+ * of another processor), EINTERRUPTED, ENOMEM. */
 cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err);
-/* Time one item. Errors: EINTERRUPTED, EIO (the supervisor is gone), EBACKEND (no such device, or no longer; nothing at all runs), EUSAGE (its name), ENOMEM. */
+/* Time one item. Errors: EINTERRUPTED, EIO (the supervisor is gone), EBACKEND (no such device, or
+ * no longer; nothing at all runs), EUSAGE (its name), ENOMEM. */
 cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err);
 /* cd_measure_build and cd_measure_run, for one. */
 cdmpp_status cd_measure_one(cd_measure *m, cd_measure_item *item, cdmpp_err *err);

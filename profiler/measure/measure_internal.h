@@ -12,35 +12,39 @@
  *   reference (C, on this machine): parameters of cd_tensor_fill -> run -> results kept
  *   program (any device): the same parameters, results overwritten before -> run -> compared
  *
- *   error of a float = |a - b| / (|b| + a tenth of the buffer's largest |b|); integers are equal or not.
- * What is written before it is read may hold anything: it begins as 0xFF in all bytes. One thread. */
+ *   error of a float = |a - b| / (|b| + a tenth of the buffer's largest |b|);
+ *   integers are equal or not.
+ * What is written before it is read may hold anything: it begins as 0xFF in all bytes. One
+ * thread. */
 
 typedef struct cd_result_check cd_result_check;
 
-/* Run the reference, or take its results from the file `kept` (-1: none), where its last run has left them: schedules of one task
- * have one reference, and it is slow. Errors: those of the cpu back end; EBACKEND (the worker before began this one and did
- * not end it: it takes too long, or crashes); ENOMEM. */
+/* Run the reference, or take its results from the file `kept` (-1: none), where its last run has
+ * left them: schedules of one task have one reference, and it is slow. Errors: those of the cpu
+ * back end; EBACKEND (the worker before began this one and did not end it: it takes too long, or
+ * crashes); ENOMEM. */
 cdmpp_status cd_result_check_reference(const cd_codegen_code *reference, const char *object,
                                        const char *target, int kept, CD_GIVE cd_result_check **out,
                                        cdmpp_err *err);
 /* When the reference in the file was done, by cd_clock_wall; 0: it runs, or the file has none. */
 double cd_result_check_done(int kept);
 void cd_result_check_free(CD_TAKE cd_result_check *c); /* NULL is fine */
-/* (n_buffer of code) what to load the program with; NULL in it: cd_tensor_fill. Packed parameters hold what row-major
- * ones would; `arg` (n_arg) has their shapes. Borrowed until the next call. Errors: EUSAGE (a packed parameter
- * without a shape), ENOMEM. */
+/* (n_buffer of code) what to load the program with; NULL in it: cd_tensor_fill. Packed parameters
+ * hold what row-major ones would; `arg` (n_arg) has their shapes. Borrowed until the next call.
+ * Errors: EUSAGE (a packed parameter without a shape), ENOMEM. */
 cdmpp_status cd_result_check_content(cd_result_check *c, const cd_codegen_code *code,
                                      const cd_measure_arg *arg, CD_KEEP const void *const **out,
                                      cdmpp_err *err);
-/* Run it once and compare. Errors: EINVALID (another result: buffer, element, both values), those of run and read. */
+/* Run it once and compare. Errors: EINVALID (another result: buffer, element, both values), those
+ * of run and read. */
 cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind,
                                      cd_loaded *program, const cd_codegen_code *code,
                                      double *max_error, cdmpp_err *err);
 
 /* worker_protocol -- jobs of supervisor and worker as bytes.
  *
- *   | u32 bytes | job: numbers and texts in the order of cd_job |      this process -> supervisor -> worker
- *   | u32 bytes | cd_measure_result as it is |                               and back
+ *   | u32 bytes | job: numbers and texts in cd_job's order |   this process -> supervisor -> worker
+ *   | u32 bytes | cd_measure_result as it is |                 and back
  *
  * Both ends are the same program on the same machine, one the other's fork: numbers go as they
  * are in memory. A C program travels as the path of its object, others as text. No state. */
@@ -59,7 +63,8 @@ typedef struct cd_job {
     const cd_measure_arg *arg;       /* (n_shape) code's parameters; NULL: not needed */
     uint32_t n_shape;
     const char *object, *reference_object; /* "": build it */
-    const char *cache; /* where GPU binaries are kept, as object_cache.h has it; NULL: the user's */
+    /* where GPU binaries are kept, as object_cache.h has it; NULL: the user's */
+    const char *cache;
     uint64_t cache_bytes;
 } cd_job;
 
@@ -79,7 +84,8 @@ cdmpp_status cd_worker_protocol_get(cd_arena *a, const void *bytes, size_t n, cd
 bool cd_worker_protocol_send(int fd, const void *bytes, size_t n);
 /* The next frame, freed by the caller (cd_mem_free); false: the other end is gone, or no memory. */
 bool cd_worker_protocol_receive(int fd, CD_GIVE void **bytes, size_t *n);
-/* The next frame, of exactly n bytes, into p; false: the other end is gone, or sends something else. Needs no memory. */
+/* The next frame, of exactly n bytes, into p; false: the other end is gone, or sends something
+ * else. Needs no memory. */
 bool cd_worker_protocol_receive_into(int fd, void *p, size_t n);
 
 /* supervisor -- a process that starts workers, gives them jobs, and outlives their crashes.
@@ -89,53 +95,64 @@ bool cd_worker_protocol_receive_into(int fd, void *p, size_t n);
  *
  *   (1) forked early, while the opener has one thread and no OpenMP: every worker starts from that;
  *   (2) it leads a process group of its own: ^C reaches the opener only;
- *   (3) it ends when the opener's end of the socket is closed, by close() or by death, and kills its worker;
+ *   (3) it ends when the opener's end of the socket is closed, by close() or by death, and kills
+ *       its worker;
  *   (4) a worker dies with it, and is what the system kills first when memory is short. */
 
 typedef struct cd_supervisor cd_supervisor;
 
-/* A new process that runs body(its end of a socket), which does not return; *fd is this end. Errors: EIO. */
+/* A new process that runs body(its end of a socket), which does not return; *fd is this end.
+ * Errors: EIO. */
 cdmpp_status cd_supervisor_fork(void (*body)(int fd), pid_t *pid, int *fd, cdmpp_err *err);
 
 /* Errors: EIO (no process), ENOMEM. */
 cdmpp_status cd_supervisor_open(CD_GIVE cd_supervisor **out, cdmpp_err *err);
+pid_t cd_supervisor_pid(const cd_supervisor *k);
 void cd_supervisor_close(CD_TAKE cd_supervisor *k); /* NULL is fine; kills and reaps */
-/* One job and its answer. Errors: EINTERRUPTED (*stop), EIO (the supervisor is gone), ENOMEM; after an error only close() is left. */
+/* One job and its answer. Errors: EINTERRUPTED (*stop), EIO (the supervisor is gone), ENOMEM; after
+ * an error only close() is left. */
 cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out,
                               const volatile sig_atomic_t *stop, cdmpp_err *err);
 
 /* machine_check -- is it the program that fails, or the machine?
  *
- *   a program fails ──> the smallest one is compiled (loaded, run) as it was ──> fails: no program is to blame, EBACKEND
- *                                                                           └──> runs: the program's own failure
+ *   a program fails ──> the smallest one is compiled (loaded, run) as it was
+ *                         ├──> fails: no program is to blame, EBACKEND
+ *                         └──> runs: the program's own failure
  *
- * A fault of the machine must not be written down as a failure of programs, which are then never measured again. */
+ * A fault of the machine must not be written down as a failure of programs, which are then never
+ * measured again. */
 typedef struct cd_machine_check_options {
     const cd_measure_options *measure;
     const cd_backend_kind *kind;
     const char *target;
     double limit_s; /* of running it */
-    cd_supervisor
-        *supervisor; /* NULL: it is only compiled (another thread may be running programs) */
+    /* NULL: it is only compiled (another thread may be running programs) */
+    cd_supervisor *supervisor;
 } cd_machine_check_options;
-/* After a program that failed for this reason. Errors: EBACKEND (the machine's fault, with both reasons), EINTERRUPTED, EIO, ENOMEM. */
+/* After a program that failed for this reason. Errors: EBACKEND (the machine's fault, with both
+ * reasons), EINTERRUPTED, EIO, ENOMEM. */
 cdmpp_status cd_machine_check(const cd_machine_check_options *o, const cdmpp_err *failed,
                               cdmpp_err *err);
 
-/* prebuild -- a process that compiles the GPU programs of a batch, several at a time, into the cache of binaries.
+/* prebuild -- a process that compiles the GPU programs of a batch, several at a time, into the
+ * cache of binaries.
  *
- *   opener ──jobs──> prebuild ──fork──> compilers, each takes the next job       cache of binaries <── object
- *                                                                                   worker: finds it there
+ *   opener ──jobs──> prebuild ──fork──> compilers, each takes the next job
+ *                                     └── object ──> cache of binaries <── worker: finds it there
  *
  *   (1) forked early, as the supervisor is; it ends with the opener;
- *   (2) it only saves time: what it does not compile (an error, a hang, no cache) the worker compiles, and reports. */
+ *   (2) it only saves time: what it does not compile (an error, a hang, no cache) the worker
+ *       compiles, and reports. */
 
 typedef struct cd_prebuild cd_prebuild;
 
 /* Errors: EIO (no process), ENOMEM. */
 cdmpp_status cd_prebuild_open(CD_GIVE cd_prebuild **out, cdmpp_err *err);
+pid_t cd_prebuild_pid(const cd_prebuild *k);
 void cd_prebuild_close(CD_TAKE cd_prebuild *k); /* NULL is fine; kills and reaps */
-/* Compile n programs with at most `jobs` processes. (n) seconds: of compiling each; 0: not compiled. Errors: EINTERRUPTED (*stop), EIO (the process is gone), ENOMEM. */
+/* Compile n programs with at most `jobs` processes. (n) seconds: of compiling each; 0: not
+ * compiled. Errors: EINTERRUPTED (*stop), EIO (the process is gone), ENOMEM. */
 cdmpp_status cd_prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jobs, double *seconds,
                              const volatile sig_atomic_t *stop, cdmpp_err *err);
 
@@ -143,7 +160,8 @@ cdmpp_status cd_prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jo
  *
  * Each says by *ready that its programs are loaded (1), or cannot be (-1, and why). */
 
-/* In the new process: no signal handlers of the parent's; it dies with its parent, at once where that is gone already. */
+/* In the new process: no signal handlers of the parent's; it dies with its parent, at once where
+ * that is gone already. */
 void cd_corun_child(pid_t parent);
 /* True: process *pid has ended (then it is 0), or *ready is -1: *out says why. */
 bool cd_corun_gone(pid_t *pid, const atomic_int *ready, const cdmpp_err *said, cdmpp_err *out);
@@ -155,15 +173,16 @@ cd_corun_policy cd_corun_defaults(cd_corun_policy q);
 /* worker -- loads, checks and times one program, in a process of its own (supervisor.h).
  *
  *   job -> back end -> [reference: run, its results kept -> program: run, results compared]
- *       -> noise probe -> timing -> noise probe -> answer      not quiet: again, the quietest is kept */
+ *       -> noise probe -> timing -> noise probe -> answer
+ *                                   not quiet: again, the quietest is kept */
 
 /* A back end stays open between jobs that name the same one. */
 typedef struct cd_measure_worker {
     const cd_backend_kind *kind;
     cd_backend *backend;
     char name[256]; /* backend, device, target */
-    const int *
-        kept; /* file in memory that all workers share: results of the last reference; NULL: none */
+    /* file in memory that all workers share: results of the last reference; NULL: none */
+    const int *kept;
 } cd_measure_worker;
 
 /* Do the job. Never fails: what goes wrong is in *out. */

@@ -1,5 +1,6 @@
-/* Compiles GPU programs ahead of their measurement. A compiler of GPU programs serves one call of a process at a time (NVRTC), so that each
- * compiler here is a process; none of them has a context of the device, whose memory would be theirs. */
+/* Compiles GPU programs ahead of their measurement. A compiler of GPU programs serves one call of a
+ * process at a time (NVRTC), so that each compiler here is a process; none of them has a context of
+ * the device, whose memory would be theirs. */
 #include "profiler/measure/measure_internal.h"
 
 #include <errno.h>
@@ -66,7 +67,8 @@ static void compile_all(const frame *f, unsigned n, unsigned jobs, board *b) {
 }
 
 /* ---- the process ---- */
-/* The opener's next batch: its two numbers, then its jobs. False: the opener is gone, or memory is short. */
+/* The opener's next batch: its two numbers, then its jobs. False: the opener is gone, or memory is
+ * short. */
 static bool get_batch(int up, frame **f, unsigned head[2]) {
     const bool good = cd_worker_protocol_receive_into(up, head, 2 * sizeof *head);
     *f = good && head[0] <= MOST ? cd_mem_zalloc(head[0] + 1, sizeof **f) : NULL;
@@ -78,8 +80,8 @@ static bool get_batch(int up, frame **f, unsigned head[2]) {
 
 static void prebuild_main(int up) {
     (void)setpgid(0, 0);
-    (void)prctl(PR_SET_PDEATHSIG,
-                SIGKILL); /* while it waits for its compilers it does not look at the socket */
+    /* while it waits for its compilers it does not look at the socket */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int k = 1; k < NSIG; k++) (void)signal(k, SIG_DFL);
     for (bool go = true; go;) {
         unsigned head[2] = {0};
@@ -145,3 +147,5 @@ cdmpp_status cd_prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jo
         return CD_FAIL(err, EIO, "the compilers' process is gone");
     }
 }
+
+pid_t cd_prebuild_pid(const cd_prebuild *k) { return k->pid; }

@@ -1,5 +1,5 @@
-/* Compares a program's results with a reference's. What is written is filled with 0xFF before both runs (NaN as a float), so that an element that a
- * program leaves out is found. */
+/* Compares a program's results with a reference's. What is written is filled with 0xFF before both
+ * runs (NaN as a float), so that an element that a program leaves out is found. */
 #include "profiler/measure/measure_internal.h"
 
 #include <math.h>
@@ -61,7 +61,8 @@ static double error_of(double a, double b, double floor) {
     return fabs(a - b) / (fabs(b) + floor);
 }
 
-/* Errors are relative, but values near 0 are compared with a tenth of the largest: their own size says nothing about rounding. */
+/* Errors are relative, but values near 0 are compared with a tenth of the largest: their own size
+ * says nothing about rounding. */
 static double largest_error(cd_dtype t, const void *a, const void *b, size_t n, size_t *at) {
     double worst = 0;
     *at = 0;
@@ -101,7 +102,8 @@ void cd_result_check_free(cd_result_check *c) {
     cd_mem_free(c);
 }
 
-/* The content of buffers that are written: 0xFF. One block serves all of them, as long as the largest. */
+/* The content of buffers that are written: 0xFF. One block serves all of them, as long as the
+ * largest. */
 static cdmpp_status spoil(cd_result_check *c, const cd_codegen_code *code, cdmpp_err *err) {
     size_t most = 0;
     for (uint32_t k = 0; k < code->n_buffer; k++)
@@ -125,7 +127,8 @@ static cdmpp_status spoil(cd_result_check *c, const cd_codegen_code *code, cdmpp
 }
 
 /* ---- results of the last reference, in a file ---- */
-/* | head | results of the parameters that are written, one behind the other | ; the object's path names its content */
+/* | head | results of the parameters that are written, one behind the other | ; the object's path
+ *   names its content */
 typedef struct {
     char object[512];
     double done; /* when it ended, by cd_clock_wall; 0: it was begun */
@@ -163,7 +166,8 @@ static cdmpp_status make_room(cd_result_check *c, const cd_codegen_code *code, c
     return CDMPP_OK;
 }
 
-/* *there: the results were in the file. Otherwise it says from now on that this reference was begun. */
+/* *there: the results were in the file. Otherwise it says from now on that this reference was
+ * begun. */
 static cdmpp_status take(const cd_result_check *c, int file, const char *object, bool *there,
                          cdmpp_err *err) {
     head mine, h;
@@ -227,8 +231,8 @@ static cdmpp_status run_and_put(cd_result_check *c, const cd_codegen_code *code,
     const cdmpp_status st = run_reference(c, code, object, b, err);
     cd_backend_cpu.close(b);
     if (!st) put(c, kept, object);
-    else if (kept >= 0)
-        (void)!ftruncate(kept, 0); /* it has ended: the next program may try again */
+    /* it has ended: the next program may try again */
+    else if (kept >= 0) (void)!ftruncate(kept, 0);
     return st;
 }
 

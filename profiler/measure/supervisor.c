@@ -1,5 +1,6 @@
-/* The supervisor and its workers. The opener's process has libraries, memory and soon threads that a measured program may damage, so it forks a
- * supervisor early, and the supervisor forks a worker for each program: a worker starts from that early, small process whatever the opener has
+/* The supervisor and its workers. The opener's process has libraries, memory and soon threads that
+ * a measured program may damage, so it forks a supervisor early, and the supervisor forks a worker
+ * for each program: a worker starts from that early, small process whatever the opener has
  * become. */
 #include "profiler/measure/measure_internal.h"
 
@@ -34,7 +35,8 @@ static void prefer_for_oom(void) {
     close(fd);
 }
 
-/* The worker's process: jobs until the supervisor closes its end; a job that is `fresh` is the only one. */
+/* The worker's process: jobs until the supervisor closes its end; a job that is `fresh` is the only
+ * one. */
 static void worker_main(int fd, int kept) {
     cd_measure_worker w = {.kept = &kept};
     cd_arena arena = {0};
@@ -65,8 +67,9 @@ typedef struct {
     int up;    /* to the opener */
     int fd;    /* to the worker */
     pid_t pid; /* 0: there is none */
-    int kept; /* what all workers share: results of the last reference (result_check); -1: nothing */
-} ward;       /* the supervisor's worker */
+    /* what all workers share: results of the last reference (result_check); -1: nothing */
+    int kept;
+} ward; /* the supervisor's worker */
 
 static void end_worker(ward *w, int *how) {
     int status = 0;
@@ -130,18 +133,16 @@ static double end_of(const ward *w, const cd_job *j, double begin) {
 
 /* Until the worker answers or dies, the limit is over, or the opener is gone. */
 static outcome wait_for(const ward *w, const cd_job *j, cd_worker_result *a) {
-    const double begin = cd_clock_wall(),
-                 most = j->check_s > 0
-                            ? 1
-                            : 60; /* of one wait: the end moves when the reference is done */
+    /* of one wait: the end moves when the reference is done */
+    const double begin = cd_clock_wall(), most = j->check_s > 0 ? 1 : 60;
     for (;;) {
         struct pollfd f[2] = {{w->fd, POLLIN, 0}, {w->up, POLLIN, 0}};
         const double left = end_of(w, j, begin) - cd_clock_wall();
         if (left <= 0) return LATE;
         if (poll(f, 2, (int)((left < most ? left : most) * 1e3) + 1) < 0 && errno != EINTR)
             return DIED;
-        if (f[1].revents)
-            return ORPHANED; /* the opener asks for nothing meanwhile: it has closed its end */
+        /* the opener asks for nothing meanwhile: it has closed its end */
+        if (f[1].revents) return ORPHANED;
         if (!f[0].revents) continue;
         return cd_worker_protocol_receive_into(w->fd, a, sizeof *a) ? ANSWERED : DIED;
     }
@@ -154,7 +155,8 @@ static bool one_job(ward *w, const void *bytes, size_t n) {
     int how = 0;
     if (n < sizeof j) return false;
     memcpy(&j, bytes, sizeof j);
-    /* The seconds beyond the limit are for compiling where the worker does that, and for loading. */
+    /* The seconds beyond the limit are for compiling where the worker does that, and for
+     * loading. */
     const bool given = begin_worker(w) && cd_worker_protocol_send(w->fd, bytes, n);
     const outcome o = !given ? DIED : wait_for(w, &j, &a);
     if (o == ORPHANED) return false;
@@ -198,7 +200,8 @@ cdmpp_status cd_supervisor_fork(void (*body)(int fd), pid_t *pid, int *fd, cdmpp
     return CD_FAIL(err, EIO, "no process: %s", strerror(errno));
 }
 
-/* The socket is the only link: its end tells the supervisor that the opener has gone, in whatever way. */
+/* The socket is the only link: its end tells the supervisor that the opener has gone, in whatever
+ * way. */
 cdmpp_status cd_supervisor_open(cd_supervisor **out, cdmpp_err *err) {
     cd_supervisor *k = cd_mem_zalloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "supervisor");
@@ -207,6 +210,8 @@ cdmpp_status cd_supervisor_open(cd_supervisor **out, cdmpp_err *err) {
     else *out = k;
     return st;
 }
+
+pid_t cd_supervisor_pid(const cd_supervisor *k) { return k->pid; }
 
 void cd_supervisor_close(cd_supervisor *k) {
     if (!k) return;

@@ -1,5 +1,6 @@
-/* The policy of timing: warm up, choose how many runs make a repeat, repeat until the confidence interval is narrow or the budget is spent, and leave
- * out what was disturbed. It has no clock of its own, so that tests can run it on made-up times. */
+/* The policy of timing: warm up, choose how many runs make a repeat, repeat until the confidence
+ * interval is narrow or the budget is spent, and leave out what was disturbed. It has no clock of
+ * its own, so that tests can run it on made-up times. */
 #include "profiler/measure/measure.h"
 
 #include <math.h>
@@ -11,7 +12,8 @@ double cd_timing_clock_now(void *ctx) {
     return cd_clock_wall();
 }
 
-/* Asks until the clock has moved at least twice: a coarse one stands still for thousands of calls. */
+/* Asks until the clock has moved at least twice: a coarse one stands still for thousands of
+ * calls. */
 cd_timing_clock_quality cd_timing_clock_check(double (*now)(void *ctx), void *ctx) {
     enum { ASK = 2000, MORE = 1000000 };
     cd_timing_clock_quality q = {.tick_s = INFINITY, .monotonic = true};
@@ -30,11 +32,6 @@ cd_timing_clock_quality cd_timing_clock_check(double (*now)(void *ctx), void *ct
 }
 
 /* ---- figures ---- */
-static double median_of(double *v, unsigned n) {
-    cd_sort_doubles(v, n);
-    return cd_sort_median(v, n);
-}
-
 /* Samples that may be kept, to v. */
 static unsigned candidates(const cd_timing *t, const bool *left_out, double *v) {
     unsigned n = 0;
@@ -43,13 +40,14 @@ static unsigned candidates(const cd_timing *t, const bool *left_out, double *v) 
     return n;
 }
 
-/* The rule of outliers, timing.h (2). 1.4826: the median distance of a normal distribution is that much below its deviation. */
+/* The rule of outliers, timing.h (2). 1.4826: the median distance of a normal distribution is that
+ * much below its deviation. */
 static void mark_kept(cd_timing *t, const bool *left_out) {
     double v[CD_TIMING_MAX];
     unsigned n = candidates(t, left_out, v);
-    const double middle = median_of(v, n);
+    const double middle = cd_sort_to_median(v, n);
     for (unsigned i = 0; i < n; i++) v[i] = fabs(v[i] - middle);
-    const double spread = fmax(1.4826 * median_of(v, n), 0.005 * middle);
+    const double spread = fmax(1.4826 * cd_sort_to_median(v, n), 0.005 * middle);
     for (unsigned i = 0; i < t->n; i++)
         t->kept[i] = (!left_out || !left_out[i]) && fabs(t->sample_s[i] - middle) <= 3 * spread;
 }
@@ -72,7 +70,7 @@ void cd_timing_figures(cd_timing *t, const bool *left_out) {
     for (unsigned i = 0; i < t->n; i++)
         if (t->kept[i]) v[n++] = t->sample_s[i];
     t->n_kept = n;
-    t->median_s = median_of(v, n);
+    t->median_s = cd_sort_to_median(v, n);
     t->min_s = v[0];
     for (unsigned i = 0; i < n; i++) sum += v[i];
     t->mean_s = sum / n;
@@ -116,8 +114,8 @@ static cdmpp_status once(course *c, unsigned times, double *seconds, cdmpp_err *
 
 static double spent(const course *c) { return c->s->now(c->s->ctx) - c->begin_s; }
 
-/* Runs until warmup_s have gone by, and at least two unless that takes too long: the first one meets cold caches. The fastest of them
- * gives the number of runs of a repeat. */
+/* Runs until warmup_s have gone by, and at least two unless that takes too long: the first one
+ * meets cold caches. The fastest of them gives the number of runs of a repeat. */
 static cdmpp_status warm_up(course *c, cdmpp_err *err) {
     double best = INFINITY, t = 0;
     unsigned times = 1, calls = 0;
@@ -151,7 +149,8 @@ static void figures(course *c) {
     cd_timing_figures(c->out, enough ? c->left_out : NULL);
 }
 
-/* Two repeats in any case, unless one alone is longer than the budget; a third must fit into what is left of it. */
+/* Two repeats in any case, unless one alone is longer than the budget; a third must fit into what
+ * is left of it. */
 static bool over(course *c) {
     const cd_timing *t = c->out;
     if (!t->n) return false;

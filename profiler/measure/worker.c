@@ -1,5 +1,6 @@
-/* Measures one program in a process of its own. The noise probe runs before and after the timing: a measurement in between that was not quiet is
- * made again, up to three times, and the quietest is kept. */
+/* Measures one program in a process of its own. The noise probe runs before and after the timing: a
+ * measurement in between that was not quiet is made again, up to three times, and the quietest is
+ * kept. */
 #include "profiler/measure/measure_internal.h"
 
 #include <stdio.h>
@@ -53,7 +54,8 @@ static bool noisy(const cd_measure_result *m) {
            m->time.disturbed > NOISY_SHARE * m->time.n;
 }
 
-/* As slow before as after, and no repeat disturbed: the load is constant (a neighbour on the same core), and another attempt would not help. */
+/* As slow before as after, and no repeat disturbed: the load is constant (a neighbour on the same
+ * core), and another attempt would not help. */
 static bool steady(const cd_measure_result *m) {
     const double low = m->quiet_before < m->quiet_after ? m->quiet_before : m->quiet_after;
     const double high = m->quiet_before < m->quiet_after ? m->quiet_after : m->quiet_before;
@@ -131,7 +133,8 @@ static cdmpp_status open_backend(cd_measure_worker *w, const cd_job *j, bool com
     return CDMPP_OK;
 }
 
-/* Compile in this process, unless the cache of GPU binaries has the same program for the same device; `anew`: in any case. */
+/* Compile in this process, unless the cache of GPU binaries has the same program for the same
+ * device; `anew`: in any case. */
 static cdmpp_status build_here(cd_measure_worker *w, const cd_job *j, bool anew, cd_build *b,
                                cd_measure_result *m, cdmpp_err *err) {
     char key[CD_OBJCACHE_KEY];
@@ -172,7 +175,8 @@ static void drop_object(const cd_measure_worker *w, const cd_job *j, cd_build *b
     b->object = NULL;
 }
 
-/* A device may refuse a cached binary: some drivers change without changing their identity. Then compile it again. */
+/* A device may refuse a cached binary: some drivers change without changing their identity. Then
+ * compile it again. */
 static cdmpp_status load_it(cd_measure_worker *w, const cd_job *j, cd_build *b,
                             const void *const *content, cd_loaded **out, cd_measure_result *m,
                             cdmpp_err *err) {
@@ -184,7 +188,8 @@ static cdmpp_status load_it(cd_measure_worker *w, const cd_job *j, cd_build *b,
     return w->kind->load(w->backend, b, content, out, err);
 }
 
-/* Check first, then time: a wrong program is not worth timing. error_no is set before each step that may fail with it. */
+/* Check first, then time: a wrong program is not worth timing. error_no is set before each step
+ * that may fail with it. */
 static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *b,
                                cd_noise_probe *q, cd_measure_result *m, cdmpp_err *err) {
     subject s = {.kind = w->kind,
@@ -214,7 +219,8 @@ static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *
     return st;
 }
 
-/* The memory limit is set here, not in the supervisor: only this process may be short of memory. run_s is all but compiling. */
+/* The memory limit is set here, not in the supervisor: only this process may be short of memory.
+ * run_s is all but compiling. */
 void cd_worker_do(cd_measure_worker *w, const cd_job *j, cd_worker_result *out) {
     cd_noise_probe q = {j->best_s};
     cd_build b = {0};

@@ -1,5 +1,6 @@
-/* Jobs as bytes. Structures travel as they are in memory, with their pointers; the reader replaces each pointer by its own copy of what it pointed to.
- * A reader that runs out of bytes goes on with zeros and empty texts, and the end looks once whether that happened. */
+/* Jobs as bytes. Structures travel as they are in memory, with their pointers; the reader replaces
+ * each pointer by its own copy of what it pointed to. A reader that runs out of bytes goes on with
+ * zeros and empty texts, and the end looks once whether that happened. */
 #include "profiler/measure/measure_internal.h"
 
 #include <errno.h>
@@ -161,7 +162,8 @@ static cdmpp_status get_shapes(cd_arena *a, reader *r, cd_job *j, cdmpp_err *err
     return CDMPP_OK;
 }
 
-/* Pointers of the sender are never followed: code and texts are replaced, and out->cache only tells NULL from a text. */
+/* Pointers of the sender are never followed: code and texts are replaced, and out->cache only tells
+ * NULL from a text. */
 cdmpp_status cd_worker_protocol_get(cd_arena *a, const void *bytes, size_t n, cd_job *out,
                                     cdmpp_err *err) {
     reader r = {bytes, n, false};

@@ -1,5 +1,6 @@
-/* Samples random schedules and writes them as records. A sample is kept only if its program can be built and differs from all earlier
- * ones of its task; a task is left after too many samples in a row that were not kept. */
+/* Samples random schedules and writes them as records. A sample is kept only if its program can be
+ * built and differs from all earlier ones of its task; a task is left after too many samples in a
+ * row that were not kept. */
 #include "profiler/records/records.h"
 
 #include <string.h>
@@ -157,9 +158,8 @@ cdmpp_status cd_random_schedules_all(cd_random_schedules *d, const cd_record_lis
         cdmpp_err why = {0};
         const cdmpp_status st = cd_random_schedules_next(d, line, &why);
         if (line->oom || st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "%zu records", *n);
-        if (st)
-            l->bad(l->ctx,
-                   &why); /* not cd_record_listener_bad: no error of a task ends the others */
+        /* not cd_record_listener_bad: no error of a task ends the others */
+        if (st) l->bad(l->ctx, &why);
         else if (line->n == from) return CDMPP_OK;
         else ++*n;
     }

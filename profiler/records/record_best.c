@@ -1,5 +1,5 @@
-/* The fastest record of each workload. A log may hold millions of lines, so only the best line of each workload is kept as text;
- * it is parsed again by whoever needs the record. */
+/* The fastest record of each workload. A log may hold millions of lines, so only the best line of
+ * each workload is kept as text; it is parsed again by whoever needs the record. */
 #include "profiler/records/record_best.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* record_best -- the fastest record of each workload in a set of logs.
  *
- *   logs ──> workload A: its fastest line │ workload B: its fastest line │ ...    in the order in which workloads first appear
+ *   logs ──> workload A: its fastest line │ workload B: its fastest line │ ...
+ *            in the order in which workloads first appear
  *
  * A record that failed counts as slower than any that did not. One thread. */
 #ifndef CD_RECORD_BEST_H

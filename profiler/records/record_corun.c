@@ -1,5 +1,5 @@
-/* Measures pairs and groups of the programs of records. All programs are compiled before the first pair runs: a compiler beside a measured program
- * would slow it down. */
+/* Measures pairs and groups of the programs of records. All programs are compiled before the first
+ * pair runs: a compiler beside a measured program would slow it down. */
 #include "profiler/records/record_corun.h"
 
 #include "profiler/host/host.h"
@@ -18,7 +18,8 @@ static cdmpp_status build_all(cd_record_corun *c, cd_record_maker *maker, cd_mea
     return cd_measure_build(m, c->item, c->n, err);
 }
 
-/* Which of these programs was not compiled, so that they have that error and are not run; n: all were. */
+/* Which of these programs was not compiled, so that they have that error and are not run; n: all
+ * were. */
 static unsigned not_compiled(const cd_record_corun *c, const uint32_t *of, unsigned n) {
     for (unsigned k = 0; k < n; k++)
         if (c->item[of[k]].out.error_no) return k;
@@ -118,8 +119,8 @@ cdmpp_status cd_record_corun_run(const cd_record_corun_options *o, cd_record_cor
     cd_record_corun *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "pairs");
     c->threads = threads;
-    cdmpp_status st =
-        cd_measure_open(&o->measure, &m, err); /* for its compilers; first of all, it forks */
+    /* for its compilers; first of all, it forks */
+    cdmpp_status st = cd_measure_open(&o->measure, &m, err);
     if (!st) st = corun(o, c, &maker, m, err);
     cd_measure_close(m);
     cd_record_program_maker_close(&maker);

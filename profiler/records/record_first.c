@@ -1,4 +1,5 @@
-/* Of which kind logs are: the first record that can be read tells. A command that is given no model chooses the default one by it. */
+/* Of which kind logs are: the first record that can be read tells. A command that is given no model
+ * chooses the default one by it. */
 #include <sys/stat.h>
 
 #include "features/task/task.h"
@@ -20,8 +21,8 @@ bool cd_record_first_is_gpu(const char *const *path, size_t n) {
     over = over || !n || cd_record_reader_open(path, n, &r, NULL) != CDMPP_OK;
     for (int k = 0; k < LINES && !found && !over; k++) {
         cd_recline line = {0};
-        if (cd_record_reader_next(r, &line, NULL))
-            continue; /* a bad line: told when all are used */
+        /* a bad line: told when all are used */
+        if (cd_record_reader_next(r, &line, NULL)) continue;
         over = !line.text;
         if (!over) found = !cd_record_read(&a, line.text, line.len, &record, NULL);
     }

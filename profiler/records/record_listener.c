@@ -1,4 +1,5 @@
-/* Reports to a listener. One bad line of a log must not end a run of hours, but a full disk must: this file has the rule. */
+/* Reports to a listener. One bad line of a log must not end a run of hours, but a full disk must:
+ * this file has the rule. */
 #include "profiler/records/record_listener.h"
 
 #include <stdarg.h>

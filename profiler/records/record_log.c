@@ -1,5 +1,5 @@
-/* The file of records. Identities are kept as 128 bits of a SHA-256 in an open-addressed table, so that a log of millions of records costs a few
- * dozen bytes each. */
+/* The file of records. Identities are kept as 128 bits of a SHA-256 in an open-addressed table, so
+ * that a log of millions of records costs a few dozen bytes each. */
 #include "profiler/records/record_log.h"
 
 #include <errno.h>
@@ -31,7 +31,8 @@ struct cd_record_log {
 };
 
 /* ---- identities ---- */
-/* The hash covers the record's line with its measurement set to 0, so that equal programs have equal identities whatever came out. */
+/* The hash covers the record's line with its measurement set to 0, so that equal programs have
+ * equal identities whatever came out. */
 cdmpp_status cd_record_id_of(const cd_record *r, cd_record_id *out, cdmpp_err *err) {
     cd_record plain = *r;
     static const double none = 0;
@@ -89,6 +90,8 @@ cdmpp_status cd_record_log_claim(cd_record_log *l, cd_record_id id, unsigned lim
     return *mine ? learn(l, id, err) : CDMPP_OK;
 }
 
+size_t cd_record_log_programs(const cd_record_log *l) { return l->used; }
+
 /* ---- opening ---- */
 /* Where the last whole line ends. */
 static cdmpp_status whole_lines(cd_record_log *l, cdmpp_err *err) {
@@ -138,8 +141,9 @@ static cdmpp_status learn_all(cd_record_log *l, bool retry, cdmpp_err *err) {
 static cdmpp_status open_file(cd_record_log *l, bool retry, cdmpp_err *err) {
     struct stat s;
     l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    /* a pipe, /dev/stdout */
     if (l->fd < 0 && (errno == EACCES || errno == ENXIO || errno == EINVAL))
-        l->fd = open(l->path, O_WRONLY | O_CLOEXEC); /* a pipe, /dev/stdout */
+        l->fd = open(l->path, O_WRONLY | O_CLOEXEC);
     if (l->fd < 0 || fstat(l->fd, &s) != 0)
         return CD_FAIL(err, EIO, "cannot open: %s", strerror(errno));
     l->regular = S_ISREG(s.st_mode);
@@ -184,7 +188,8 @@ cdmpp_status cd_record_log_close(cd_record_log *l, cdmpp_err *err) {
 }
 
 /* ---- adding ---- */
-/* The whole line, or nothing of it where the disk is full: half a line would damage the next one. */
+/* The whole line, or nothing of it where the disk is full: half a line would damage the next
+ * one. */
 static cdmpp_status put_line(cd_record_log *l, const char *p, size_t n, cdmpp_err *err) {
     if (!cd_fd_put(l->fd, p, n)) {
         const int e = errno;

@@ -1,6 +1,8 @@
-/* Measures a stream of records in batches: while one batch is measured, the next one is read and compiled on the processors that the
- * measured programs do not use. On two processors, where compiling takes longer than measuring, the two alternate and the compilers
- * have both processors. The first batches are small, so that the first records are there soon: a run that is cut off while it compiles has none. */
+/* Measures a stream of records in batches: while one batch is measured, the next one is read and
+ * compiled on the processors that the measured programs do not use. On two processors, where
+ * compiling takes longer than measuring, the two alternate and the compilers have both processors.
+ * The first batches are small, so that the first records are there soon: a run that is cut off
+ * while it compiles has none. */
 #include "profiler/records/records.h"
 
 enum { BATCH = 64, FIRST = 4 };
@@ -29,14 +31,15 @@ typedef struct {
     size_t fill; /* programs of the next batch */
     int now;     /* two[now] is measured, the other one is filled */
     int jobs;    /* compilers at a time, now */
-    double build_s,
-        run_s; /* of a recent program: processor time of compilers; time of a worker; 0: unknown */
+    /* of a recent program: processor time of compilers; time of a worker; 0: unknown */
+    double build_s, run_s;
     bool over; /* nothing more is to be read */
 } run;
 
 /* ---- reading ---- */
 
-/* A program for another machine is no failure: it is not measured here, and no record says that it was. */
+/* A program for another machine is no failure: it is not measured here, and no record says that it
+ * was. */
 static cdmpp_status runs_here(const run *r, const cd_record_program *j, cdmpp_err *err) {
     const cd_backend_kind *k = cd_backend_for_target(j->record.target);
     const cd_str t = j->record.target;
@@ -69,9 +72,8 @@ static cdmpp_status add(run *r, batch *b, const cd_recline *l, cdmpp_err *err) {
                               .target = j->target,
                               .threads = cd_record_program_threads(j, r->o->threads, r->cpus)};
     const cd_backend_kind *k = cd_backend_for_target(j->record.target);
-    const int busy = k && k->dialect == CD_DIALECT_CUDA
-                         ? 1
-                         : item->threads; /* of this machine, while it is measured */
+    /* of this machine, while it is measured */
+    const int busy = k && k->dialect == CD_DIALECT_CUDA ? 1 : item->threads;
     if (busy > b->threads) b->threads = busy;
     if (j->why.code) cd_measure_result_fail(&item->out, 1, &j->why);
     return CDMPP_OK;
@@ -90,7 +92,8 @@ static cdmpp_status next_round(run *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Read until the batch is full; bad lines are reported in the first round only, else each round would repeat them. */
+/* Read until the batch is full; bad lines are reported in the first round only, else each round
+ * would repeat them. */
 static cdmpp_status fill(run *r, batch *b, cdmpp_err *err) {
     b->n = 0;
     b->threads = 0;
@@ -167,15 +170,16 @@ static cdmpp_status step(void *ctx, size_t beg, size_t end, int w, cdmpp_err *er
     return CDMPP_OK;
 }
 
-/* Is overlapping faster? Overlapped, a program takes the longer of compiling on `rest` processors and of measuring; alternating,
- * compiling on all processors and then measuring. */
+/* Is overlapping faster? Overlapped, a program takes the longer of compiling on `rest` processors
+ * and of measuring; alternating, compiling on all processors and then measuring. */
 static bool overlap_is_faster(const run *r, int rest) {
     if (r->build_s <= 0 || r->run_s <= 0) return rest > r->cpus / 2; /* nothing is known yet */
     const double together = r->build_s / rest > r->run_s ? r->build_s / rest : r->run_s;
     return together < r->build_s / r->cpus + r->run_s;
 }
 
-/* Compilers stay off the processors of the programs that are measured at the same time. True: the two overlap. */
+/* Compilers stay off the processors of the programs that are measured at the same time. True: the
+ * two overlap. */
 static bool divide_processors(run *r, int threads) {
     const bool both = threads > 0 && threads < r->cpus && r->o->measure.pin &&
                       overlap_is_faster(r, r->cpus - threads);
@@ -186,8 +190,9 @@ static bool divide_processors(run *r, int threads) {
     return both;
 }
 
-/* A pool of two threads overlaps the steps, a pool of one alternates them. A change between the two makes a new pool, because its
- * threads inherit the processors that this thread has when they begin. */
+/* A pool of two threads overlaps the steps, a pool of one alternates them. A change between the two
+ * makes a new pool, because its threads inherit the processors that this thread has when they
+ * begin. */
 static cdmpp_status all_batches(run *r, cdmpp_err *err) {
     cd_threads *pool = NULL;
     (void)divide_processors(r, 0);
@@ -212,7 +217,8 @@ static cdmpp_status all_batches(run *r, cdmpp_err *err) {
     return st;
 }
 
-/* Processors are counted before the first change of affinity; the statistics begin with this machine and the timing policy. */
+/* Processors are counted before the first change of affinity; the statistics begin with this
+ * machine and the timing policy. */
 static cdmpp_status begin(run *r, cdmpp_err *err) {
     const cd_record_measure_options *o = r->o;
     cd_host_info h;

@@ -1,5 +1,6 @@
-/* Writes measured programs. The record comes first: what follows names its line, and a run that is killed in between repeats only
- * the statistics. Local and remote measuring share this file, so that their outputs cannot differ. */
+/* Writes measured programs. The record comes first: what follows names its line, and a run that is
+ * killed in between repeats only the statistics. Local and remote measuring share this file, so
+ * that their outputs cannot differ. */
 #include "profiler/records/records.h"
 
 #include <errno.h>
@@ -29,9 +30,8 @@ cdmpp_status cd_record_output_begin(cd_record_output *w, const cd_buf *head, cdm
     if (!w->stats)
         return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), w->o->stats,
                          0);
-    if (!head->oom)
-        (void)fwrite(head->p, 1, head->n,
-                     w->stats); /* the check of the next line sees what went wrong */
+    /* the check of the next line sees what went wrong */
+    if (!head->oom) (void)fwrite(head->p, 1, head->n, w->stats);
     return CDMPP_OK;
 }
 

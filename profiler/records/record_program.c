@@ -1,5 +1,5 @@
-/* Turns lines of records into programs. The identity comes first and the code later, in a second call: most lines of a log are known already, and
- * lowering is what costs time. */
+/* Turns lines of records into programs. The identity comes first and the code later, in a second
+ * call: most lines of a log are known already, and lowering is what costs time. */
 #include "profiler/records/record_program.h"
 
 #include <stdio.h>
@@ -32,7 +32,8 @@ static void complete(cd_record *r, const cd_task *t) {
     r->version = (cd_str){"v0.6", 4};
 }
 
-/* A target that names no device gets the name of the one that measures: it is part of what the record says it measured. */
+/* A target that names no device gets the name of the one that measures: it is part of what the
+ * record says it measured. */
 static cdmpp_status name_device(const cd_record_maker *m, cd_record_program *j, cdmpp_err *err) {
     static const char unknown[] = " -model=unknown";
     const cd_str t = j->record.target;
@@ -50,7 +51,8 @@ static cdmpp_status name_device(const cd_record_maker *m, cd_record_program *j, 
     return CDMPP_OK;
 }
 
-/* How many threads a program of a processor is measured with is part of what its record says, too. */
+/* How many threads a program of a processor is measured with is part of what its record says,
+ * too. */
 static void set_threads(const cd_record_maker *m, cd_record_program *j) {
     const cd_backend_kind *k = cd_backend_for_target(j->record.target);
     int64_t *cores = &j->record.hardware.num_cores;
@@ -96,8 +98,8 @@ static cdmpp_status make_code(cd_record_maker *m, const cd_task *t, const cd_rec
                               cd_nest *nest, cd_codegen_code *out, cdmpp_err *err) {
     CD_TRY(cd_program_lower_code(m->program, t, r, err));
     CD_TRY(cd_program_nest(m->program, nest, err));
-    nest->vector_bytes =
-        cd_isa_vector_bytes(m->isa, target); /* as the compiler will be asked for */
+    /* as the compiler will be asked for */
+    nest->vector_bytes = cd_isa_vector_bytes(m->isa, target);
     if (dialect != CD_DIALECT_C) nest->pack = false;
     return cd_codegen(nest, dialect, name, out, err);
 }

@@ -1,4 +1,5 @@
-/* Reads many log files as one stream of lines. A path is opened when its turn comes, so that one that is missing costs only itself. */
+/* Reads many log files as one stream of lines. A path is opened when its turn comes, so that one
+ * that is missing costs only itself. */
 #include "profiler/records/record_reader.h"
 
 #include <string.h>
@@ -17,8 +18,8 @@ struct cd_record_reader {
 /* Does the name end in .json, .jsonl or .log, perhaps packed? */
 static bool is_log(const char *path, void *ctx) {
     (void)ctx;
-    static const char *const kind[] = {".json", ".jsonl", ".log"}, *const pack[] = {".gz", ".xz",
-                                                                                    ".zst"};
+    static const char *const kind[] = {".json", ".jsonl", ".log"};
+    static const char *const pack[] = {".gz", ".xz", ".zst"};
     size_t n = strlen(path);
     for (size_t k = 0; k < sizeof pack / sizeof *pack; k++) {
         const size_t m = strlen(pack[k]);

@@ -1,5 +1,5 @@
-/* Lowers records and collects the source code of their programs. Lowering alone is cheaper than generating code, so the two are
- * apart: a check of a large log needs no text. */
+/* Lowers records and collects the source code of their programs. Lowering alone is cheaper than
+ * generating code, so the two are apart: a check of a large log needs no text. */
 #include "base/text/text.h"
 #include "profiler/records/records.h"
 
@@ -28,9 +28,8 @@ static cdmpp_status use(collector *c, const cd_recline *l, cdmpp_err *err) {
                        l->number);
     } else if (!st) {
         st = cd_record_program_code(c->maker, &j, err);
-        if (!st &&
-            j.why
-                .code) { /* cd_record_program_code keeps the program's own error apart from that of the call */
+        /* cd_record_program_code keeps the program's own error apart from that of the call */
+        if (!st && j.why.code) {
             if (err) *err = j.why;
             st = j.why.code;
         }

@@ -1,4 +1,5 @@
-/* Statistics of a run beside its records: a JSON line for each program, and the counts at the end as JSON or as text. */
+/* Statistics of a run beside its records: a JSON line for each program, and the counts at the end
+ * as JSON or as text. */
 #include "profiler/records/records.h"
 
 #include <string.h>

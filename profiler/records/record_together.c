@@ -1,4 +1,5 @@
-/* Measures the programs of records alone with several numbers of threads, and keeps them compiled, so that they can be run together. */
+/* Measures the programs of records alone with several numbers of threads, and keeps them compiled,
+ * so that they can be run together. */
 #include "profiler/records/record_together.h"
 
 #include "profiler/host/host.h"

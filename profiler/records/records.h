@@ -1,8 +1,9 @@
 /* The door of profiler/records: other rooms include this header and no other of the room.
  *
- * Measure records, TVM auto_scheduler's lines of "this schedule of this task took so long on this target". The room reads them from
- * logs, turns each into a program, measures it (profiler/measure) and writes new records with the times found here; it also makes
- * records of random schedules, and measures variants, pairs and groups of programs. */
+ * Measure records, TVM auto_scheduler's lines of "this schedule of this task took so long on this
+ * target". The room reads them from logs, turns each into a program, measures it (profiler/measure)
+ * and writes new records with the times found here; it also makes records of random schedules, and
+ * measures variants, pairs and groups of programs. */
 #ifndef CD_PROFILER_RECORDS_DOOR_H
 #define CD_PROFILER_RECORDS_DOOR_H
 #include <signal.h>
@@ -43,15 +44,18 @@ void cd_random_schedules_free(CD_TAKE cd_random_schedules *d); /* NULL is fine *
  * end. A task that has no schedules is an error with its key, once: go on with the
  * next call. Errors: EUNSUPPORTED, EINVALID (hardware), ENOMEM. */
 cdmpp_status cd_random_schedules_next(cd_random_schedules *d, cd_buf *line, cdmpp_err *err);
-/* All of them to `line`, *n of them, until *stop. A task without schedules is reported to `l` and costs only itself. Errors: ENOMEM,
- * EINTERRUPTED. */
+/* All of them to `line`, *n of them, until *stop. A task without schedules is reported to `l` and
+ * costs only itself. Errors: ENOMEM, EINTERRUPTED. */
 cdmpp_status cd_random_schedules_all(cd_random_schedules *d, const cd_record_listener *l,
                                      const volatile sig_atomic_t *stop, cd_buf *line, size_t *n,
                                      cdmpp_err *err);
 
-/* record_output -- where measured programs are written: the log of records, a file of statistics, and what the caller adds.
+/* record_output -- where measured programs are written: the log of records, a file of statistics,
+ * and what the caller adds.
  *
- *   program + result ──> one line of the record log │ one JSON line of statistics │ more(), a schedule database for one
+ *   program + result ─┬─> one line of the record log
+ *                     ├─> one JSON line of statistics
+ *                     └─> more(), a schedule database for one
  *
  * One thread may claim while another one puts, as with the record log. */
 
@@ -61,9 +65,9 @@ typedef struct cd_record_measured {
     const cd_record *record; /* with its costs, as written */
     const cd_task *task;
     const cd_measure_result *result;
-    const char *host,
-        *device; /* another machine that measured it, and what that says it is; NULL: this machine */
-    long line;   /* of the record log */
+    /* another machine that measured it, and what that says it is; NULL: this machine */
+    const char *host, *device;
+    long line; /* of the record log */
 } cd_record_measured;
 
 typedef struct cd_record_output_options {
@@ -92,14 +96,15 @@ cdmpp_status cd_record_output_close(CD_TAKE cd_record_output *o, cdmpp_err *err)
 
 /* record_stats -- what a run has measured, beside its records: statistics as JSON lines, counts.
  *
- *   {"schema":"cdmpp.profile_stats","host":{..},"warnings":"..","policy":{..}}          once a run
- *   {"file":..,"line":3,"record":17,"workload_key":..,"error_no":0,"n":12,"median_s":..,...}   each program
+ *   once a run:    {"schema":"cdmpp.profile_stats","host":{..},"warnings":"..","policy":{..}}
+ *   each program:  {"file":..,"line":3,"record":17,"workload_key":..,"error_no":0,"n":12,
+ *                   "median_s":..,...}
  *
  * "record" is the line of the record in the file of records. Times in seconds. One thread. */
 
 typedef struct cd_record_stats {
-    size_t lines, measured, failed, known, bad, noisy, wide, cached,
-        wrong; /* known: were in the output already */
+    /* known: were in the output already */
+    size_t lines, measured, failed, known, bad, noisy, wide, cached, wrong;
     size_t error_no[CD_ERROR_NO_MAX + 1], reason[CDMPP_STATUS_COUNT];
     double begin_s, build_s, run_s;
     cd_host_time begin;
@@ -123,45 +128,53 @@ const char *cd_record_stats_error(int error_no);
 
 /* record_measure -- measures the programs of a stream of records on this machine.
  *
- *   batch k:   read, generate, compile │ measure, write              on the last processors
- *   batch k+1:                         │ read, generate, compile     on the others, at the same time
+ *   batch k:   read, generate, compile │ measure, write            on the last processors
+ *   batch k+1:                         │ read, generate, compile   on the others, at the same time
  *
- *   (1) a record that the output has often enough is not measured again, so a run that was cut off goes on where it ended;
- *   (2) a program that crashes, hangs, does not compile or is wrong becomes a record with its error number (measure.h);
- *   (3) compiling and measuring overlap only where a program leaves processors to the compilers and where overlapping is
- *       faster; else they alternate, which also disturbs the measurements least. */
+ *   (1) a record that the output has often enough is not measured again, so a run that was cut off
+ *       goes on where it ended;
+ *   (2) a program that crashes, hangs, does not compile or is wrong becomes a record with its error
+ *       number (measure.h);
+ *   (3) compiling and measuring overlap only where a program leaves processors to the compilers and
+ *       where overlapping is faster; else they alternate, which also disturbs the measurements
+ *       least. */
 
 typedef struct cd_record_measure_options {
     cd_measure_options measure; /* how; its `threads` is not used */
     const char *const *path;    /* (n_path) the logs, to read them again for later rounds */
     size_t n_path;
     size_t limit; /* records of a round; 0: all */
-    int rounds; /* until each record stands so often in the output, one round after the other; 0: 1 */
+    /* until each record stands so often in the output, one round after the other; 0: 1 */
+    int rounds;
     int threads; /* of a program; 0: the record's, at most all processors */
     int jobs;    /* compilers at a time; 0: one per processor */
-    const char
-        *core; /* the type of cores that this thread was put on, for the statistics; NULL: any */
-    const cd_record_listener *
-        listener; /* lines that cannot be used, in the first round; notes: programs that failed, an unsteady machine */
+    /* the type of cores that this thread was put on, for the statistics; NULL: any */
+    const char *core;
+    /* lines that cannot be used, in the first round; notes: programs that failed, an unsteady
+     * machine */
+    const cd_record_listener *listener;
 } cd_record_measure_options;
 
-/* Measure what `file` gives (it is read to its end) with `m`, opened with o->measure by the caller, because that forks and
- * must come first. `sum` gets the counts but for sum->bad. One call a process at a time: it moves this thread between
- * processors. Errors: EINTERRUPTED (*o->measure.stop), EIO, EBACKEND, ENOMEM. */
+/* Measure what `file` gives (it is read to its end) with `m`, opened with o->measure by the caller,
+ * because that forks and must come first. `sum` gets the counts but for sum->bad. One call a
+ * process at a time: it moves this thread between processors. Errors: EINTERRUPTED
+ * (*o->measure.stop), EIO, EBACKEND, ENOMEM. */
 cdmpp_status cd_record_measure_run(const cd_record_measure_options *o, cd_measure *m,
                                    cd_record_maker *maker, cd_record_reader *file,
                                    cd_record_output *out, cd_record_stats *sum, cdmpp_err *err);
 
-/* record_source -- what records lower to, without compiling or measuring anything: are they usable, and their source code. */
+/* record_source -- what records lower to, without compiling or measuring anything: are they usable,
+ * and their source code. */
 
 typedef struct cd_record_source_tally {
     size_t lines, bad;                 /* read; of these, not usable */
     size_t reason[CDMPP_STATUS_COUNT]; /* of the bad ones, by status */
 } cd_record_source_tally;
 
-/* Lower every record of `file`, at most `limit` of them (0: all). `source` not NULL: also append the code of each program,
- * behind a comment that names the record's line; the prelude of a dialect stands before its first program. A record that cannot be
- * used is counted and reported to `l`. `t` adds up. Errors: EIO, ENOMEM, EINTERRUPTED (*stop). */
+/* Lower every record of `file`, at most `limit` of them (0: all). `source` not NULL: also append
+ * the code of each program, behind a comment that names the record's line; the prelude of a dialect
+ * stands before its first program. A record that cannot be used is counted and reported to `l`. `t`
+ * adds up. Errors: EIO, ENOMEM, EINTERRUPTED (*stop). */
 cdmpp_status cd_record_source_collect(cd_record_maker *m, cd_record_reader *file, size_t limit,
                                       const cd_record_listener *l,
                                       const volatile sig_atomic_t *stop, cd_buf *source,

@@ -1,5 +1,6 @@
-/* Makes and compiles the variants of one schedule in batches; how they are measured is schedule_sweep_frame.c's. Those with a cold cache have a
- * measurer of their own, because a measurer's timing policy is fixed when it is opened. */
+/* Makes and compiles the variants of one schedule in batches; how they are measured is
+ * schedule_sweep_frame.c's. Those with a cold cache have a measurer of their own, because a
+ * measurer's timing policy is fixed when it is opened. */
 #include "profiler/records/schedule_sweep_internal.h"
 
 enum { BATCH = 32 };
@@ -30,8 +31,8 @@ typedef struct {
 static cdmpp_status make(batch *b, size_t k, const cd_variant *v, cdmpp_err *err) {
     cd_record_maker *maker = &b->w->maker;
     cd_record r = v->record;
-    if (v->threads && r.has_hardware)
-        r.hardware.num_cores = v->threads; /* another program: its loops are cut up otherwise */
+    /* another program: its loops are cut up otherwise */
+    if (v->threads && r.has_hardware) r.hardware.num_cores = v->threads;
     cd_buf_clear(&b->line);
     CD_TRY(cd_record_write(&b->line, &r, err));
     const cd_recline l = {
@@ -111,7 +112,8 @@ static cdmpp_status open_measure(const cd_schedule_sweep_options *o, bool cold, 
                                  cdmpp_err *err) {
     cd_measure_options mo = o->measure;
     mo.threads = o->threads;
-    /* A worker that is pinned has `threads` processors: variants with other numbers of threads would share them. */
+    /* A worker that is pinned has `threads` processors: variants with other numbers of threads
+     * would share them. */
     mo.pin = mo.pin && !(o->factors >> CD_VARY_THREADS & 1);
     mo.timing.cold = cold;
     mo.timing.cool = false;
@@ -153,8 +155,8 @@ cdmpp_status cd_schedule_sweep_run(const cd_schedule_sweep_options *o, cd_schedu
     sweeper w = {.o = o, .maker = {.target = o->target, .dialect = -1, .isa = o->measure.isa}};
     *out = (cd_schedule_sweep){0};
     const cdmpp_status st = sweep(&w, out, err);
-    cd_measure_close(
-        w.cold); /* opened last, closed first: its supervisor holds what the other one's waits for */
+    /* opened last, closed first: its supervisor holds what the other one's waits for */
+    cd_measure_close(w.cold);
     cd_measure_close(w.warm);
     cd_record_program_maker_close(&w.maker);
     return st;

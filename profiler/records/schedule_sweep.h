@@ -2,8 +2,9 @@
  *
  *   cd_variant[0..n) ── program, measure ──> cd_schedule_sweep_row[0..n) ──> CSV, SVG, JSON
  *
- * Row 0 is the base; `ratio` is a row's median over the base's, which is measured before and behind every few variants: a frame whose two
- * measurements differ is measured again, and ratios that stay disturbed are marked. One thread. */
+ * Row 0 is the base; `ratio` is a row's median over the base's, which is measured before and behind
+ * every few variants: a frame whose two measurements differ is measured again, and ratios that stay
+ * disturbed are marked. One thread. */
 #ifndef CD_SCHEDULE_SWEEP_H
 #define CD_SCHEDULE_SWEEP_H
 #include "profiler/records/record_best.h"
@@ -14,11 +15,11 @@ typedef struct cd_schedule_sweep_row {
     const cd_variant *v;
     cd_measure_result out;
     double ratio; /* 0 where it, or the base, failed */
-    double ratio_low,
-        ratio_high; /* by the intervals of its own time and of both bases; NaN: one of them is not known */
+    /* by the intervals of its own time and of both bases; NaN: one of them is not known */
+    double ratio_low, ratio_high;
     double base_s; /* of the base round it, the ratio's divisor */
-    bool
-        disturbed; /* the base took another time behind it than before it, or much longer than at other times */
+    /* the base took another time behind it than before it, or much longer than at other times */
+    bool disturbed;
 } cd_schedule_sweep_row;
 
 /* All measurements of the base. */
@@ -47,9 +48,10 @@ typedef struct cd_schedule_sweep {
     size_t n;
 } cd_schedule_sweep;
 
-/* Take the fastest record of the workload, of the first workload where none is named, make its variants and measure them all. Call
- * it before other threads are begun: it forks. Free *out, after an error too. Errors: ENODATA (no record), ENOTASK (no file has its task),
- * those of cd_schedule_variants, cd_measure_build and cd_measure_run, ENOMEM. */
+/* Take the fastest record of the workload, of the first workload where none is named, make its
+ * variants and measure them all. Call it before other threads are begun: it forks. Free *out, after
+ * an error too. Errors: ENODATA (no record), ENOTASK (no file has its task), those of
+ * cd_schedule_variants, cd_measure_build and cd_measure_run, ENOMEM. */
 cdmpp_status cd_schedule_sweep_run(const cd_schedule_sweep_options *o, cd_schedule_sweep *out,
                                    cdmpp_err *err);
 void cd_schedule_sweep_free(cd_schedule_sweep *s); /* zeroed is fine */

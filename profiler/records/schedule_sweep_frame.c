@@ -1,13 +1,14 @@
-/* Measures the variants of a sweep in frames, and compares each with the base before and behind its frame. */
+/* Measures the variants of a sweep in frames, and compares each with the base before and behind its
+ * frame. */
 #include <math.h>
 
 #include "profiler/records/schedule_sweep_internal.h"
 
 enum { FRAME = 8, TRIES = 3 };
-static const double SAME =
-    0.05; /* the base may change by so much between two measurements, or by what their intervals explain */
-static const double SLOW =
-    1.25; /* times its least: more is no drift of clock and heat, something else runs */
+/* the base may change by so much between two measurements, or by what their intervals explain */
+static const double SAME = 0.05;
+/* times its least: more is no drift of clock and heat, something else runs */
+static const double SLOW = 1.25;
 
 static cdmpp_status measure_base(const cd_schedule_sweep_meter *m, cd_schedule_sweep_base *b,
                                  cdmpp_err *err) {
@@ -62,8 +63,8 @@ static cdmpp_status frame(const cd_schedule_sweep_meter *m, cd_schedule_sweep_ro
 
 cdmpp_status cd_schedule_sweep_frames(const cd_schedule_sweep_meter *m, cd_schedule_sweep_row *row,
                                       size_t n, cd_schedule_sweep_base *b, cdmpp_err *err) {
-    for (size_t i = 0; i < n; i++)
-        row[i].ratio_low = row[i].ratio_high = NAN; /* where the base fails nobody knows them */
+    /* where the base fails nobody knows them */
+    for (size_t i = 0; i < n; i++) row[i].ratio_low = row[i].ratio_high = NAN;
     if (!b->n && !b->last.error_no) CD_TRY(measure_base(m, b, err));
     for (size_t at = 0; at < n; at += FRAME) {
         const size_t some = n - at < FRAME ? n - at : FRAME;

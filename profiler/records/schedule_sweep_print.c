@@ -1,4 +1,5 @@
-/* Prints a measured sweep: CSV, JSON, a table for people, and a plot (SVG) with one bar a variant. */
+/* Prints a measured sweep: CSV, JSON, a table for people, and a plot (SVG) with one bar a
+ * variant. */
 #include <math.h>
 #include <string.h>
 

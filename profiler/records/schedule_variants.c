@@ -1,5 +1,6 @@
-/* Makes variants of a schedule by changing one number of one step. Whether a change is valid is not decided here: a variant that does
- * not lower is left out, so that the rules of lowering stand in one place. */
+/* Makes variants of a schedule by changing one number of one step. Whether a change is valid is not
+ * decided here: a variant that does not lower is left out, so that the rules of lowering stand in
+ * one place. */
 #include "profiler/records/schedule_variants.h"
 
 #include <stdarg.h>

@@ -32,11 +32,12 @@ enum {
 };
 
 typedef struct cd_variant {
-    int factor;          /* CD_VARY_* */
-    const char *value;   /* "step3[1]=8" */
-    cd_record record;    /* the base's, with other steps */
-    int threads;         /* 0: as the others */
-    size_t others_bytes; /* other programs read so much between two runs; 0: there are none */
+    int factor;        /* CD_VARY_* */
+    const char *value; /* "step3[1]=8" */
+    cd_record record;  /* the base's, with other steps */
+    int threads;       /* 0: as the others */
+    /* other programs read so much between two runs; 0: there are none */
+    size_t others_bytes;
     bool cold;
 } cd_variant;
 

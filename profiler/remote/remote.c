@@ -1,5 +1,6 @@
-/* The pool: leases jobs to workers, takes their answers, and replaces workers that fail. Whatever a worker sends is checked, because a board that
- * overheats may send anything; a worker that breaks the protocol is killed and its job goes to another. */
+/* The pool: leases jobs to workers, takes their answers, and replaces workers that fail. Whatever a
+ * worker sends is checked, because a board that overheats may send anything; a worker that breaks
+ * the protocol is killed and its job goes to another. */
 #include "profiler/remote/remote_internal.h"
 
 #include <errno.h>
@@ -229,7 +230,8 @@ static cdmpp_status answered(pool *p, size_t k, const cd_json *m, cdmpp_err *err
     return CDMPP_OK;
 }
 
-/* A lease that is not the current one is a failure: the worker answered something that was not asked. */
+/* A lease that is not the current one is a failure: the worker answered something that was not
+ * asked. */
 static cdmpp_status message(pool *p, size_t k, const char *text, size_t n, cdmpp_err *err) {
     cd_remote_connection *l = &p->link[k];
     const cd_json *m = NULL;
@@ -274,7 +276,8 @@ static cdmpp_status listen_to(pool *p, size_t k, cdmpp_err *err) {
 
 /* ---- the loop ---- */
 
-/* What the worker did not do in time, written to `text` where a number belongs to it; NULL: nothing. */
+/* What the worker did not do in time, written to `text` where a number belongs to it; NULL:
+ * nothing. */
 static const char *why_late(const pool *p, const cd_remote_connection *l, double now,
                             char text[REASON]) {
     if (l->state == CD_REMOTE_CONNECTION_GREETING && now >= l->deadline) {
@@ -298,8 +301,8 @@ static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
         l->deadline = now + p->p.start_s;
         if (cd_remote_connection_start(l, now, &why)) CD_TRY(fail(p, k, why.msg, err));
     }
-    if (why_late(p, l, now, text))
-        CD_TRY(listen_to(p, k, err)); /* it may have spoken while others were heard */
+    /* it may have spoken while others were heard */
+    if (why_late(p, l, now, text)) CD_TRY(listen_to(p, k, err));
     const char *late = why_late(p, l, now, text);
     if (late) CD_TRY(fail(p, k, late, err));
     if (l->state == CD_REMOTE_CONNECTION_IDLE) {

@@ -1,26 +1,31 @@
-/* remote -- measures programs on other machines, by workers that may fail in any way. The door of profiler/remote; for cdmpp-profile
- * --host and --worker.
+/* remote -- measures programs on other machines, by workers that may fail in any way. The door of
+ * profiler/remote; for cdmpp-profile --host and --worker.
  *
- *   jobs 0 1 2 3 ...   ──lease──>  worker "pi@board-1"   (ssh -p 22 pi@board-1 cdmpp-profile --worker)
- *   answers 0 1 2 3 .. <─────────  worker "pi@board-2"   one JSON line for each message, both ways
+ *   jobs 0 1 2 ...   ──lease──>  worker "pi@board-1"  (ssh -p 22 pi@board-1 cdmpp-profile --worker)
+ *   answers 0 1 2 .. <─────────  worker "pi@board-2"  one JSON line for each message, both ways
  *
- *   worker -> pool  {"hello":"cdmpp-worker","protocol":1,"version":"0.1.0","device":"..."}          once, first
- *                   and after them, where it knows: ,"model":"cortex-a72","isa":"aarch64","cpus":4  (cd_remote_about)
- *   pool -> worker  {"setup":{..}}                                                                  once, next; of the caller
- *   pool -> worker  {"lease":7,"record":"{\"i\": ..}"}                                              the record's line as text
- *   worker -> pool  {"lease":7,"alive":true}                                                        while at work
- *   worker -> pool  {"lease":7,"error_no":0,"costs":[s, ..],"total_s":s,"timestamp":t}              measured
- *                   and after them, where it knows: ,"message":"..","stats":{"n":12,"min_s":s, ..}  all of CD_REMOTE_STATS
- *   worker -> pool  {"lease":7,"refused":"EUNSUPPORTED","message":".."}                             cannot be
+ *   worker -> pool  {"hello":"cdmpp-worker","protocol":1,"version":"0.1.0","device":"..."}
+ *                   once, first; and after them, where it knows (cd_remote_about):
+ *                   ,"model":"cortex-a72","isa":"aarch64","cpus":4
+ *   pool -> worker  {"setup":{..}}                                       once, next; of the caller
+ *   pool -> worker  {"lease":7,"record":"{\"i\": ..}"}                   the record's line as text
+ *   worker -> pool  {"lease":7,"alive":true}                             while at work
+ *   worker -> pool  {"lease":7,"error_no":0,"costs":[s, ..],"total_s":s,"timestamp":t}
+ *                   measured; and after them, where it knows:
+ *                   ,"message":"..","stats":{"n":12,"min_s":s, ..}       all of CD_REMOTE_STATS
+ *   worker -> pool  {"lease":7,"refused":"EUNSUPPORTED","message":".."}  cannot be measured
  *   end of input ends the worker.
  *
- *   (1) a worker has one job at a time, under a number of its own, the lease; any other lease that it names is a failure;
- *   (2) a worker fails when it ends, has not said hello after start_s, says nothing for silence_s, has no answer after lease_s, or sends anything that
- *       is not a message of the above with times above 0. It is killed, its job goes to another worker if there is
- *       one that has not had it, and it is begun again after a while; after max_failures it is dropped (20 answers
+ *   (1) a worker has one job at a time, under a number of its own, the lease; any other lease that
+ *       it names is a failure;
+ *   (2) a worker fails when it ends, has not said hello after start_s, says nothing for silence_s,
+ *       has no answer after lease_s, or sends anything that is not a message of the above with
+ *       times above 0. It is killed, its job goes to another worker if there is one that has not
+ *       had it, and it is begun again after a while; after max_failures it is dropped (20 answers
  *       make one failure good);
- *   (3) a job that failed max_attempts times, or that is left when no worker is, is answered with EBACKEND and the
- *       last reason; one that was refused, by the last worker that it could go to, with what that said;
+ *   (3) a job that failed max_attempts times, or that is left when no worker is, is answered with
+ *       EBACKEND and the last reason; one that was refused, by the last worker that it could go to,
+ *       with what that said;
  *   (4) answers come in the order of the jobs, whoever gave them in whatever order;
  *   (5) memory is bounded: CD_REMOTE_LINE bytes a line, CD_REMOTE_LINES lines a lease;
  *   (6) before hello up to 64 lines are ignored: some shells greet.
@@ -82,7 +87,8 @@ typedef struct cd_remote_about {
     char model[96];   /* its name in records: -model= of a target */
     char isa[16];     /* of CD_ISAS, the most that it has; never "native" */
     int cpus;         /* processors that programs may use */
-    char core[16];    /* the type of cores that it measures on, of CD_CORE_TYPES; "": any */
+    /* the type of cores that it measures on, of CD_CORE_TYPES; "": any */
+    char core[16];
 } cd_remote_about;
 
 /* ---- the pool ---- */
@@ -91,18 +97,18 @@ typedef struct cd_remote_host {
     const char *const *argv; /* what to run; NULL ends */
 } cd_remote_host;
 
-#define CD_REMOTE_START_S                                                                          \
-    10 /* a worker says hello when it begins: a login over ssh takes a second or two */
+/* a worker says hello when it begins: a login over ssh takes a second or two */
+#define CD_REMOTE_START_S 10
 typedef struct cd_remote_policy {
     double lease_s;   /* 0: 120 */
     double start_s;   /* until hello; 0: CD_REMOTE_START_S */
     double silence_s; /* 0: 30 */
-    double
-        retry_s; /* before the first new start, doubled with each failure up to 64 times; 0: 0.5 */
+    /* before the first new start, doubled with each failure up to 64 times; 0: 0.5 */
+    double retry_s;
     unsigned max_failures; /* 0: 4 */
     unsigned max_attempts; /* 0: 3 */
-    const char
-        *core; /* workers that do not measure on this type of cores are no use; NULL: any will do */
+    /* workers that do not measure on this type of cores are no use; NULL: any will do */
+    const char *core;
 } cd_remote_policy;
 
 typedef struct cd_remote_answer {
@@ -111,12 +117,13 @@ typedef struct cd_remote_answer {
     const char *host, *device; /* who gave it, and the device that it reported; "" for none */
     unsigned attempts;
     const cd_remote_times *times; /* NULL unless OK */
-    bool
-        broke; /* max_attempts workers failed while they had it, and there are workers still: it is the program's fault */
+    /* max_attempts workers failed while they had it, and there are workers still: it is the
+     * program's fault */
+    bool broke;
 } cd_remote_answer;
 
-/* Callbacks of a run. `answer` is called for each job, in order (4); `event` (may be NULL) for workers that
- * failed, were begun again or dropped. An error of `answer` ends the run. */
+/* Callbacks of a run. `answer` is called for each job, in order (4); `event` (may be NULL) for
+ * workers that failed, were begun again or dropped. An error of `answer` ends the run. */
 typedef struct cd_remote_watch {
     cdmpp_status (*answer)(void *ctx, size_t job, const cd_remote_answer *a, cdmpp_err *err);
     void (*event)(void *ctx, const char *host, const char *what);
@@ -124,25 +131,29 @@ typedef struct cd_remote_watch {
     const volatile sig_atomic_t *stop; /* NULL: never */
 } cd_remote_watch;
 
-/* Have n records (their lines, borrowed) measured. `setup`: a JSON object that every worker gets first, "" for none. Errors:
- * EINTERRUPTED, EUSAGE (no host), EIO (no process to be had), ENOMEM, those of answer. A failed job is no error. */
+/* Have n records (their lines, borrowed) measured. `setup`: a JSON object that every worker gets
+ * first, "" for none. Errors: EINTERRUPTED, EUSAGE (no host), EIO (no process to be had), ENOMEM,
+ * those of answer. A failed job is no error. */
 cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_remote_policy *p,
                            const cd_str *record, size_t n, const char *setup,
                            const cd_remote_watch *w, cdmpp_err *err);
 
-/* Begin a worker there for its hello alone. Errors: EBACKEND (none within start_s, with what it said last), EIO, EINTERRUPTED, ENOMEM. */
+/* Begin a worker there for its hello alone. Errors: EBACKEND (none within start_s, with what it
+ * said last), EIO, EINTERRUPTED, ENOMEM. */
 cdmpp_status cd_remote_ask(const cd_remote_host *host, const cd_remote_policy *p,
                            const volatile sig_atomic_t *stop, cd_remote_about *out, cdmpp_err *err);
 
-/* The command line that reaches `host` ("user@board") by ssh and runs cdmpp-profile --worker there with the n words
- * `arg`, into the arena; `transport` not NULL: by sh -c transport, with host and port as $1 and $2, the words behind.
- * Errors: EUSAGE (no name of a host; a word that a shell might take for more than a word), ENOMEM. */
+/* The command line that reaches `host` ("user@board") by ssh and runs cdmpp-profile --worker there
+ * with the n words `arg`, into the arena; `transport` not NULL: by sh -c transport, with host and
+ * port as $1 and $2, the words behind. Errors: EUSAGE (no name of a host; a word that a shell might
+ * take for more than a word), ENOMEM. */
 cdmpp_status cd_remote_reach(cd_arena *a, const char *host, int port, const char *transport,
                              const char *const *arg, size_t n, cd_remote_host *out, cdmpp_err *err);
 
 /* ---- the worker ---- */
 typedef struct cd_remote_service {
-    /* Get ready, once before the first job; `setup` lives until then. An error is a refusal of every job. NULL: nothing to do. */
+    /* Get ready, once before the first job; `setup` lives until then. An error is a refusal of
+     * every job. NULL: nothing to do. */
     cdmpp_status (*setup)(void *ctx, const cd_json *setup, cdmpp_err *err);
     /* Measure the record on this line. An error is a refusal. */
     cdmpp_status (*measure)(void *ctx, cd_str line, cd_remote_times *out, cdmpp_err *err);
@@ -151,39 +162,46 @@ typedef struct cd_remote_service {
     double alive_s;               /* between signs of life; 0: 5 */
 } cd_remote_service;
 
-/* Serve jobs of file `in` until it ends; answers go to file `out`. Errors: EIO, ENOMEM, EBACKEND (no thread). */
+/* Serve jobs of file `in` until it ends; answers go to file `out`. Errors: EIO, ENOMEM, EBACKEND
+ * (no thread). */
 cdmpp_status cd_remote_serve(int in, int out, const cd_remote_service *s, cdmpp_err *err);
 
-/* remote_records -- the programs of records, measured by workers on other machines, and the worker that measures them.
+/* remote_records -- the programs of records, measured by workers on other machines, and the worker
+ * that measures them.
  *
- *   logs ──> records that the output lacks ──> cd_remote_run: one JSON line each ──> workers ──> the same outputs as a local run
+ *   logs ──> records that the output lacks ──> cd_remote_run: one JSON line each ──> workers
+ *        ──> the same outputs as a local run
  *
- * The program's code is not sent: a worker lowers and compiles the record itself, for its own processor. */
+ * The program's code is not sent: a worker lowers and compiles the record itself, for its own
+ * processor. */
 
 typedef struct cd_remote_records_options {
     const char *const *host; /* (n_host) "user@board" */
     size_t n_host;
     int port;              /* of ssh; 0: its default */
     const char *transport; /* as for cd_remote_reach */
-    cd_measure_options
-        measure; /* how workers measure: what is not 0 of its budget, limits, memory, isa, flags, device, cold, cool, pin */
-    int lease_s; /* 0: the policy's default */
+    /* how workers measure: what is not 0 of its budget, limits, memory, isa, flags, device, cold,
+     * cool, pin */
+    cd_measure_options measure;
+    int lease_s;             /* 0: the policy's default */
     const char *const *path; /* (n_path) the logs, to read them again for later rounds */
     size_t n_path;
     size_t limit;     /* records of a round; 0: all */
     int rounds;       /* 0: 1 */
     int threads;      /* of a program; 0: the record's */
     const char *core; /* cores that measure there, of CD_CORE_TYPES; NULL: any */
-    const cd_record_listener *
-        listener; /* lines that cannot be used, jobs that no worker answered; notes: programs and workers that failed */
+    /* lines that cannot be used, jobs that no worker answered; notes: programs and workers that
+     * failed */
+    const cd_record_listener *listener;
 } cd_remote_records_options;
 
 typedef struct cd_remote_records_tally {
-    size_t read, measured, failed, lost,
-        known; /* lost: without an answer; known: the output has them already */
+    /* lost: without an answer; known: the output has them already */
+    size_t read, measured, failed, lost, known;
 } cd_remote_records_tally;
 
-/* Measure what `file` gives; maker->reference: workers check results. Errors: those of cd_remote_run and cd_remote_reach, EIO, ENOMEM. */
+/* Measure what `file` gives; maker->reference: workers check results. Errors: those of
+ * cd_remote_run and cd_remote_reach, EIO, ENOMEM. */
 cdmpp_status cd_remote_records_run(const cd_remote_records_options *o, cd_record_maker *maker,
                                    cd_record_reader *file, cd_record_output *out,
                                    cd_remote_records_tally *t, cdmpp_err *err);
@@ -196,9 +214,11 @@ void cd_remote_records_put(cd_buf *b, const cd_remote_records_tally *t, size_t b
  *   open   the first board is asked what it is ──> about
  *   run    records ──> cd_remote_run ──> a result for each, in their order
  *
- *   (1) boards of one search are of one kind: one that calls its processor otherwise than the first is an error;
+ *   (1) boards of one search are of one kind: one that calls its processor otherwise than the first
+ *       is an error;
  *   (2) a program at which max_attempts workers broke has failed, with error number 4;
- *   (3) any other program without an answer ends the run: what was measured before it has been delivered.
+ *   (3) any other program without an answer ends the run: what was measured before it has been
+ *       delivered.
  * A worker is begun in each run and ends with it. */
 typedef struct cd_remote_measure cd_remote_measure;
 typedef struct cd_remote_measure_options {
@@ -220,8 +240,8 @@ typedef struct cd_remote_measure_jobs {
     size_t n;
     bool check; /* compare the results of each with the reference */
     bool one;   /* on the first board alone, one after the other */
-    cdmpp_status (*each)(void *ctx, size_t i, const cd_measure_result *m,
-                         cdmpp_err *err); /* in order; an error ends the run */
+    /* in order; an error ends the run */
+    cdmpp_status (*each)(void *ctx, size_t i, const cd_measure_result *m, cdmpp_err *err);
     void *ctx;
 } cd_remote_measure_jobs;
 
@@ -240,11 +260,11 @@ typedef struct cd_remote_worker_options {
     cd_measure_options measure;
     int dialect; /* as for cd_record_maker */
     int threads; /* of a program; 0: the record's, at most all processors */
-    const char
-        *core; /* the type of cores that this thread was put on, for the worker's name; NULL: any */
+    /* the type of cores that this thread was put on, for the worker's name; NULL: any */
+    const char *core;
 } cd_remote_worker_options;
 
-/* Be a worker: serve jobs of standard input until it ends, answers go to standard output. Call it before other threads are begun.
- * Errors: those of cd_measure_open and cd_remote_serve. */
+/* Be a worker: serve jobs of standard input until it ends, answers go to standard output. Call it
+ * before other threads are begun. Errors: those of cd_measure_open and cd_remote_serve. */
 cdmpp_status cd_remote_worker_run(const cd_remote_worker_options *o, cdmpp_err *err);
 #endif

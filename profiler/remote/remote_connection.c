@@ -1,4 +1,5 @@
-/* A worker's process: started in a group of its own, spoken to by lines over a socket, killed with all that it started. */
+/* A worker's process: started in a group of its own, spoken to by lines over a socket, killed with
+ * all that it started. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

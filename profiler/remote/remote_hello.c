@@ -31,7 +31,8 @@ static void take_text(const cd_json *m, const char *key, char *to, size_t cap) {
         snprintf(to, cap, "%.*s", (int)(v->u.s.n < cap ? v->u.s.n : cap - 1), v->u.s.p);
 }
 
-/* A name goes into the target of records, so it is one word; what else a worker calls itself is no name. */
+/* A name goes into the target of records, so it is one word; what else a worker calls itself is no
+ * name. */
 static bool is_name(const char *s) {
     for (; *s; s++)
         if (*s <= ' ' || *s == '"' || *s == '\\' || *s == 127) return false;
@@ -53,8 +54,9 @@ cd_remote_greeting cd_remote_hello_read(const cd_json *m, cd_remote_about *out) 
     take_text(m, "isa", out->isa, sizeof out->isa);
     take_text(m, "core_type", out->core, sizeof out->core);
     if (!is_name(out->model)) out->model[0] = 0;
+    /* "native" says nothing */
     if (cd_enum_names_find(CD_ISAS, (cd_str){out->isa, strlen(out->isa)}) <= CD_ISA_NATIVE)
-        out->isa[0] = 0; /* "native" says nothing */
+        out->isa[0] = 0;
     if (cpus && !cd_json_int(cpus, 1, 1 << 16, &n, NULL)) out->cpus = (int)n;
     return CD_REMOTE_HELLO;
 }

@@ -55,7 +55,8 @@ typedef enum cd_remote_greeting {
 void cd_remote_hello_put(cd_buf *b, const cd_remote_about *a);
 /* What a message is (NULL: none), and what it says; what it says wrong it does not say. */
 cd_remote_greeting cd_remote_hello_read(const cd_json *m, cd_remote_about *out);
-/* Does it measure on the cores that were asked for? A transport may have lost the word that says so. */
+/* Does it measure on the cores that were asked for? A transport may have lost the word that says
+ * so. */
 bool cd_remote_hello_suits(const cd_remote_about *a, const cd_remote_policy *p);
 #define CD_REMOTE_OTHER_CORES                                                                      \
     "does not measure on the type of cores that was asked for: it is too old, or --transport "     \
@@ -63,7 +64,8 @@ bool cd_remote_hello_suits(const cd_remote_about *a, const cd_remote_policy *p);
 
 /* ---- what both ways of sending records share (remote_job.c) ---- */
 enum { CD_REMOTE_WORDS = 16 }; /* of a worker's command line */
-/* The commands that reach the hosts and tell them how to measure: (n_host) in the arena. Errors: those of cd_remote_reach. */
+/* The commands that reach the hosts and tell them how to measure: (n_host) in the arena. Errors:
+ * those of cd_remote_reach. */
 typedef struct cd_remote_way {
     const char *const *host;
     size_t n_host;
@@ -78,8 +80,10 @@ cdmpp_status cd_remote_way_hosts(cd_arena *a, const cd_remote_way *w, CD_KEEP cd
 /* What workers get before the first record: {"tasks":text,"check":..}. Errors: ENOMEM. */
 cdmpp_status cd_remote_setup_put(cd_buf *b, const cd_task_registry *tasks, bool check,
                                  cdmpp_err *err);
-/* The record as it is sent, without the line's end; in the arena. Errors: ENOMEM, those of cd_record_write. */
+/* The record as it is sent, without the line's end; in the arena. Errors: ENOMEM, those of
+ * cd_record_write. */
 cdmpp_status cd_remote_line(cd_arena *a, const cd_record *r, cd_str *out, cdmpp_err *err);
-/* What a host found out, as if it had been measured here. A worker without statistics gives those of its costs. */
+/* What a host found out, as if it had been measured here. A worker without statistics gives those
+ * of its costs. */
 void cd_remote_result(const cd_remote_times *t, cd_measure_result *m);
 #endif

@@ -1,5 +1,5 @@
-/* What goes to workers and what comes back, for records and for searches: their command line, the setup, a record as a line, and a
- * result out of an answer. */
+/* What goes to workers and what comes back, for records and for searches: their command line, the
+ * setup, a record as a line, and a result out of an answer. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +76,8 @@ cdmpp_status cd_remote_line(cd_arena *a, const cd_record *r, cd_str *out, cdmpp_
     return st;
 }
 
-/* What a host found out, as if it had been measured here. A worker without statistics gives those of its costs. */
+/* What a host found out, as if it had been measured here. A worker without statistics gives those
+ * of its costs. */
 void cd_remote_result(const cd_remote_times *t, cd_measure_result *m) {
     const cd_remote_stats *s = &t->stats;
     *m = (cd_measure_result){.error_no = (int)t->error_no,

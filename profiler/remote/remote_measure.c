@@ -1,5 +1,5 @@
-/* Programs of a search on boards. The pool's answers become results; one that is missing ends the run, so that a search never goes on with
- * times that nobody measured. */
+/* Programs of a search on boards. The pool's answers become results; one that is missing ends the
+ * run, so that a search never goes on with times that nobody measured. */
 #include <stdio.h>
 #include <string.h>
 
@@ -48,7 +48,8 @@ const char *cd_remote_measure_name(const cd_remote_measure *m) { return m->host[
 
 /* ---- answers ---- */
 
-/* Costs are what a record of the worker has; they stand in place of its samples, which do not travel. */
+/* Costs are what a record of the worker has; they stand in place of its samples, which do not
+ * travel. */
 static void take_costs(const cd_remote_times *t, cd_measure_result *r) {
     cd_timing *x = &r->time;
     x->n = x->n_kept = t->n_cost < CD_TIMING_MAX ? t->n_cost : CD_TIMING_MAX;

@@ -1,5 +1,6 @@
-/* Has records measured elsewhere. All records are read before the first is sent, since the pool answers in the order of the jobs and
- * may give a job to several workers; a job keeps its record's line until it is answered. */
+/* Has records measured elsewhere. All records are read before the first is sent, since the pool
+ * answers in the order of the jobs and may give a job to several workers; a job keeps its record's
+ * line until it is answered. */
 #include <string.h>
 
 #include "profiler/remote/remote_internal.h"
@@ -52,15 +53,14 @@ static cdmpp_status collect_round(run *r, cd_record_reader *file, cdmpp_err *err
         if (!st && !l.text) break;
         r->t->read += r->round == 1;
         if (!st) st = add(r, &l, &why);
-        if (st && r->round == 1)
-            CD_TRY(cd_record_listener_bad(r->o->listener, &why,
-                                          err)); /* later rounds would repeat it */
+        /* later rounds would repeat it */
+        if (st && r->round == 1) CD_TRY(cd_record_listener_bad(r->o->listener, &why, err));
     }
     return CDMPP_OK;
 }
 
-/* All rounds, one after the other. A job's path is the reader's text: the caller's reader outlives the jobs, those of later rounds do
- * not, so their paths are copied. */
+/* All rounds, one after the other. A job's path is the reader's text: the caller's reader outlives
+ * the jobs, those of later rounds do not, so their paths are copied. */
 static cdmpp_status collect(run *r, cd_record_reader *file, cdmpp_err *err) {
     r->round = 1;
     CD_TRY(collect_round(r, file, err));
@@ -82,7 +82,8 @@ static cdmpp_status collect(run *r, cd_record_reader *file, cdmpp_err *err) {
 
 /* ---- what comes back ---- */
 
-/* The record has the worker's costs, not ours of its statistics: they are what it would have written itself. */
+/* The record has the worker's costs, not ours of its statistics: they are what it would have
+ * written itself. */
 static cdmpp_status take_answer(run *r, const cd_record_program *j, const cd_remote_answer *a,
                                 cdmpp_err *err) {
     static const double none = CD_MEASURE_FAILED_S;

@@ -1,5 +1,5 @@
-/* The worker's side of the protocol: a line in, a line out. A thread of its own sends signs of life while a job is measured, since the main thread
- * waits for the program. */
+/* The worker's side of the protocol: a line in, a line out. A thread of its own sends signs of life
+ * while a job is measured, since the main thread waits for the program. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -144,8 +144,8 @@ static cdmpp_status one_line(server *v, cd_arena *a, cd_buf *b, const char *text
 
 /* ---- lines ---- */
 
-/* The next whole line into v->line; *more false at the end of the input. What follows the last line end is half a
- * job: whoever sent it is gone. */
+/* The next whole line into v->line; *more false at the end of the input. What follows the last line
+ * end is half a job: whoever sent it is gone. */
 static cdmpp_status next_line(server *v, bool *more, cdmpp_err *err) {
     cd_buf_clear(&v->line);
     for (*more = true;;) {
@@ -189,7 +189,8 @@ static cdmpp_status serve(server *v, cdmpp_err *err) {
     return st;
 }
 
-/* The condition waits on the monotonic clock: a clock that is set must not stop the signs of life. */
+/* The condition waits on the monotonic clock: a clock that is set must not stop the signs of
+ * life. */
 cdmpp_status cd_remote_serve(int in, int out, const cd_remote_service *s, cdmpp_err *err) {
     server *v = cd_mem_zalloc(1, sizeof *v);
     pthread_condattr_t attr;

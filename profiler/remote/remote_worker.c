@@ -1,5 +1,5 @@
-/* The worker's side: makes a program of each record that comes in, measures it, and answers with its times and statistics. Tasks come
- * once, as text, so that a worker needs no files. */
+/* The worker's side: makes a program of each record that comes in, measures it, and answers with
+ * its times and statistics. Tasks come once, as text, so that a worker needs no files. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -54,17 +54,16 @@ static void put_stats(const cd_measure_result *m, cd_remote_times *out) {
 static cdmpp_status measure_job(worker *w, cd_record_program *j, cd_remote_times *out,
                                 cdmpp_err *err) {
     cd_record r;
-    CD_TRY(cd_record_program_code(&w->maker, j,
-                                  err)); /* it makes the shapes, too: packed parameters need them */
+    /* it makes the shapes, too: packed parameters need them */
+    CD_TRY(cd_record_program_code(&w->maker, j, err));
     cd_measure_item item = {.code = &j->code,
                             .arg = j->arg,
                             .reference = w->maker.reference ? &j->reference : NULL,
                             .target = j->target,
                             .threads =
                                 cd_record_program_threads(j, w->o->threads, cd_affinity_count())};
-    if (j->why.code)
-        cd_measure_result_fail(&item.out, 1,
-                               &j->why); /* an answer with an error number, not a refusal */
+    /* an answer with an error number, not a refusal */
+    if (j->why.code) cd_measure_result_fail(&item.out, 1, &j->why);
     else CD_TRY(cd_measure_one(w->m, &item, err));
     CD_TRY(cd_record_program_record(j, &item.out, &r, err));
     out->error_no = r.error_no;
@@ -86,10 +85,11 @@ static cdmpp_status on_job(void *ctx, cd_str line, cd_remote_times *out, cdmpp_e
     return st;
 }
 
-/* The name is that which records of a local run get, so that both ways of measuring make the same log. */
+/* The name is that which records of a local run get, so that both ways of measuring make the same
+ * log. */
 static void describe(const char *core, cd_remote_about *a) {
-    static const char *const isa[] = {"",     "avx512",  "avx2",
-                                      "sse2", "aarch64", "armv7"}; /* by cd_isa */
+    /* by cd_isa */
+    static const char *const isa[] = {"", "avx512", "avx2", "sse2", "aarch64", "armv7"};
     cd_describe_namer namer = {.core = core};
     cd_host_info h;
     cd_host_info_read("", &h);
@@ -104,8 +104,8 @@ static void describe(const char *core, cd_remote_about *a) {
 cdmpp_status cd_remote_worker_run(const cd_remote_worker_options *o, cdmpp_err *err) {
     worker w = {.o = o};
     cd_remote_about about = {0};
-    cdmpp_status st = cd_measure_open(&o->measure, &w.m,
-                                      err); /* before the thread of cd_remote_serve: it forks */
+    /* before the thread of cd_remote_serve: it forks */
+    cdmpp_status st = cd_measure_open(&o->measure, &w.m, err);
     if (!st) st = cd_task_registry_new(&w.tasks, err);
     if (!st) st = cd_program_new(&w.program, err);
     if (!st) {

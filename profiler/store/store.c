@@ -1,5 +1,6 @@
-/* The open file: its schema, its statements, its transactions. Many processes may write one store, so a transaction is short (BATCH_S), and whoever
- * waits polls in even, short steps: SQLite's own busy handler backs off and starves. */
+/* The open file: its schema, its statements, its transactions. Many processes may write one store,
+ * so a transaction is short (BATCH_S), and whoever waits polls in even, short steps: SQLite's own
+ * busy handler backs off and starves. */
 #include "profiler/store/store_internal.h"
 
 #include <errno.h>
@@ -150,7 +151,8 @@ static cdmpp_status run(cd_store *s, const char *sql, const char *what, cdmpp_er
                                                                    : cd_store_fail(s, what, err);
 }
 
-/* SQLite does not call the busy handler where two processes turn the same file into a WAL at once. */
+/* SQLite does not call the busy handler where two processes turn the same file into a WAL at
+ * once. */
 static cdmpp_status become_wal(cd_store *s, cdmpp_err *err) {
     for (int tried = 0;; tried++) {
         const cdmpp_status st =
@@ -175,7 +177,8 @@ static cdmpp_status make_tables(cd_store *s, cdmpp_err *err) {
     return run(s, stamp, "make tables", err);
 }
 
-/* A store has tables and indexes of stored columns. What computes (views, triggers, virtual tables, generated columns) somebody else has put there. */
+/* A store has tables and indexes of stored columns. What computes (views, triggers, virtual tables,
+ * generated columns) somebody else has put there. */
 static cdmpp_status plain_tables(cd_store *s, cdmpp_err *err) {
     int64_t others = 0, computed = 0;
     CD_TRY(number_of(s,
@@ -281,8 +284,8 @@ cdmpp_status cd_store_commit(cd_store *s, cdmpp_err *err) {
 }
 
 cdmpp_status cd_store_settle(cd_store *s, cdmpp_err *err) {
-    const struct timespec gap = {
-        0, 1500000}; /* longer than a waiting writer sleeps: it gets its turn */
+    /* longer than a waiting writer sleeps: it gets its turn */
+    const struct timespec gap = {0, 1500000};
     if (!s->open || (s->pending < CD_STORE_BATCH && cd_clock_wall() - s->since_s < BATCH_S))
         return CDMPP_OK;
     CD_TRY(cd_store_commit(s, err));

@@ -1,4 +1,5 @@
-/* A measurement becomes rows. Its digest covers everything that was measured and what came out, so that reading a file again adds nothing. */
+/* A measurement becomes rows. Its digest covers everything that was measured and what came out, so
+ * that reading a file again adds nothing. */
 #include <math.h>
 #include <string.h>
 
@@ -51,10 +52,8 @@ static cdmpp_status check(const cd_store_row *r, cdmpp_err *err) {
     const cd_str text[] = {r->device, r->target, r->operator_name, r->workload_key,
                            r->shape,  r->dtype,  r->layout,        r->version};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-        if (!cd_str_is_utf8(text[i]))
-            return CD_FAIL(
-                err, ESCHEMA,
-                "expected names in UTF-8"); /* anything else would make JSON answers unreadable */
+        /* anything else would make JSON answers unreadable */
+        if (!cd_str_is_utf8(text[i])) return CD_FAIL(err, ESCHEMA, "expected names in UTF-8");
     const double t[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s};
     for (size_t i = 0; i < 3 && !r->error_no; i++)
         if (!(t[i] > 0 && t[i] < 1e10))
@@ -211,7 +210,8 @@ static cdmpp_status latency_of(cd_arena *a, const cd_record *r, const cd_store_l
     return CDMPP_OK;
 }
 
-/* Operator and types are worked out only for workloads whose id is not remembered: that takes longer than the insertion. */
+/* Operator and types are worked out only for workloads whose id is not remembered: that takes
+ * longer than the insertion. */
 cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task *task,
                                  cd_str device, const cd_store_env *env,
                                  const cd_store_latency *latency, long line, bool *fresh,

@@ -1,4 +1,5 @@
-/* Texts of a row become ids of their tables. Ids are remembered by a hash of the text: a log repeats the same few thousand workloads. */
+/* Texts of a row become ids of their tables. Ids are remembered by a hash of the text: a log
+ * repeats the same few thousand workloads. */
 #include <string.h>
 
 #include "profiler/store/store_internal.h"
@@ -45,13 +46,14 @@ static cdmpp_status fetch(cd_store *s, sqlite3_stmt *get, int64_t *id, cdmpp_err
     return st;
 }
 
-/* Insert by `add`, with texts bound, and ask for the id by `get`, where (n_key) of them are the key. */
+/* Insert by `add`, with texts bound, and ask for the id by `get`, where (n_key) of them are the
+ * key. */
 static cdmpp_status put(cd_store *s, cd_store_sql add, const cd_str *text, int n_text, int n_key,
                         int64_t *id, cdmpp_err *err) {
     sqlite3_stmt *q, *get;
     CD_TRY(cd_store_stmt(s, add, &q, err));
-    CD_TRY(cd_store_stmt(s, (cd_store_sql)(add + 1), &get,
-                         err)); /* the map has _ADD and its _ID side by side */
+    /* the map has _ADD and its _ID side by side */
+    CD_TRY(cd_store_stmt(s, (cd_store_sql)(add + 1), &get, err));
     for (int i = 0; i < n_text; i++) cd_store_bind(q, i + 1, text[i]);
     CD_TRY(cd_store_done(s, q, err));
     for (int i = 0; i < n_key; i++) cd_store_bind(get, i + 1, text[i]);
@@ -99,7 +101,8 @@ bool cd_store_has_workload(const cd_store *s, cd_str key, bool known) {
     return recall(s, &d) != 0;
 }
 
-/* The memory's key holds whether the task is known, so that a workload first seen without its task is updated later. */
+/* The memory's key holds whether the task is known, so that a workload first seen without its task
+ * is updated later. */
 cdmpp_status cd_store_id_workload(cd_store *s, const cd_store_row *r, int64_t *id, cdmpp_err *err) {
     sqlite3_stmt *q, *get;
     cd_store_digest d;

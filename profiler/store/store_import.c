@@ -15,9 +15,9 @@ static bool holds(const char *text, const char *word) { return strstr(text, word
 
 static cd_store_form form_of(const char *head, size_t n) {
     static const char sqlite[] = "SQLite format 3";
-    static const char *const profiler[] = {
-        "Duration",      "Metric Name", "gpu__time_duration.sum",
-        "OperationKind", "Instances",   "Time(%)"}; /* columns of their tables */
+    /* columns of their tables */
+    static const char *const profiler[] = {"Duration",      "Metric Name", "gpu__time_duration.sum",
+                                           "OperationKind", "Instances",   "Time(%)"};
     if (n >= sizeof sqlite && !memcmp(head, sqlite, sizeof sqlite)) return CD_STORE_NSYS;
     if (!strncmp(head, "\xef\xbb\xbf", 3)) head += 3; /* a byte order mark */
     while (*head == '#') {                            /* comments of a log */
@@ -190,9 +190,10 @@ static void look_at_file(cd_store_reading *r, const char *path, char real[]) {
     }
 }
 
-/* `more`: another file follows. A commit writes all pages of the indices that its rows fell on, which rows of a thousand
- * lines and those of ten thousand do alike: logs of a folder share transactions, as old as any becomes. Other
- * forms may take long until their first row, with the store locked. */
+/* `more`: another file follows. A commit writes all pages of the indices that its rows fell on,
+ * which rows of a thousand lines and those of ten thousand do alike: logs of a folder share
+ * transactions, as old as any becomes. Other forms may take long until their first row, with the
+ * store locked. */
 static cdmpp_status import_file(cd_store *s, const char *path, const cd_store_import *how,
                                 bool more, cd_store_tally *t, cdmpp_err *err) {
     char real[4096]; /* PATH_MAX */
@@ -248,16 +249,16 @@ cdmpp_status cd_store_import_path(cd_store *s, const char *path, const cd_store_
     for (size_t i = 0; i < n && !st; i++) {
         cdmpp_err e = {0};
         st = import_file(s, file[i], how, i + 1 < n, t, &e);
-        if (st == CDMPP_ESCHEMA && how->form == CD_STORE_AUTO &&
-            !e.line) { /* another kind of file among them */
+        /* another kind of file among them */
+        if (st == CDMPP_ESCHEMA && how->form == CD_STORE_AUTO && !e.line) {
             cd_store_reading r = {.store = s, .how = how, .tally = t, .path = file[i]};
             st = cd_store_bad(&r, st, &e, err);
         } else if (st && err) {
             *err = e;
         }
     }
-    const cdmpp_status closed =
-        cd_store_commit(s, st ? NULL : err); /* the last file may not have been one to read */
+    /* the last file may not have been one to read */
+    const cdmpp_status closed = cd_store_commit(s, st ? NULL : err);
     cd_arena_free(&a);
     return st ? st : closed;
 }

@@ -1,8 +1,9 @@
-/* store_internal -- what the files of the store share: the open file, its statements, texts as parameters.
+/* store_internal -- what the files of the store share: the open file, its statements, texts as
+ * parameters.
  *
  *   (1) one statement of each kind is prepared at its first use and kept;
- *   (2) ids of devices, targets, workloads and the like are remembered by a 128-bit hash of their texts; the
- *       memory is dropped whenever a transaction is undone.
+ *   (2) ids of devices, targets, workloads and the like are remembered by a 128-bit hash of their
+ *       texts; the memory is dropped whenever a transaction is undone.
  */
 #ifndef CD_STORE_INTERNAL_H
 #define CD_STORE_INTERNAL_H
@@ -126,7 +127,8 @@ typedef struct cd_store_reading {
     bool waits;             /* the last transaction may go on with the next file's rows */
     cd_arena arena;
 } cd_store_reading;
-/* Read all of it. Errors: EIO, EPARSE, ESCHEMA, EINTERRUPTED, ENOMEM; of a line those that cd_store_bad returns. */
+/* Read all of it. Errors: EIO, EPARSE, ESCHEMA, EINTERRUPTED, ENOMEM; of a line those that
+ * cd_store_bad returns. */
 cdmpp_status cd_store_read_ansor(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_curves(cd_store_reading *r, cdmpp_err *err);
@@ -135,9 +137,11 @@ cdmpp_status cd_store_read_store(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_opbench(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_autotvm(cd_store_reading *r, cdmpp_err *err);
 #define CD_STORE_APPLICATION 0x63646d70 /* "cdmp" */
-/* A bad line: count it, report it and go on (OK), or stop when strict or when it is no error of a line. */
+/* A bad line: count it, report it and go on (OK), or stop when strict or when it is no error of a
+ * line. */
 cdmpp_status cd_store_bad(cd_store_reading *r, cdmpp_status st, const cdmpp_err *e, cdmpp_err *err);
-/* After `lines` lines were read: note it with the next commit, commit if it is time, check *stop. */
+/* After `lines` lines were read: note it with the next commit, commit if it is time, check
+ * *stop. */
 cdmpp_status cd_store_mark(cd_store_reading *r, uint64_t lines, bool last, cdmpp_err *err);
 /* Add and count. */
 cdmpp_status cd_store_take(cd_store_reading *r, const cd_store_row *row, cdmpp_err *err);
@@ -168,8 +172,9 @@ typedef struct cd_store_launch_group {
     uint32_t flags;
     long line;
     int64_t timestamp;
-    double runs,
-        median_s; /* of a row of a summary, whose time is the mean of so many runs; 0: times of single runs. median_s: NaN, not known */
+    /* of a row of a summary, whose time is the mean of so many runs; 0: times of single runs.
+     * median_s: NaN, not known */
+    double runs, median_s;
     cd_store_digest of;
     double *time_s; /* (n) */
     size_t n, cap;

@@ -1,4 +1,5 @@
-/* Gathers launches of a trace by what was launched. The table of slots holds positions, not pointers: the array of groups moves when it grows. */
+/* Gathers launches of a trace by what was launched. The table of slots holds positions, not
+ * pointers: the array of groups moves when it grows. */
 #include "profiler/store/store_internal.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Adds measurements as they are made. The environment (host, processor, kernel, governor, compiler) is read once, when the store is
- * opened, since it is the same for all measurements of a run. */
+/* Adds measurements as they are made. The environment (host, processor, kernel, governor, compiler)
+ * is read once, when the store is opened, since it is the same for all measurements of a run. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -25,7 +25,8 @@ static void set_device(cd_store_measured *k, const char *name) {
              k->o->core ? k->o->core : "");
 }
 
-/* The name that records of this machine have where no file describes it: what a processor says is the name of several generations. */
+/* The name that records of this machine have where no file describes it: what a processor says is
+ * the name of several generations. */
 static cdmpp_status name_device(cd_store_measured *k, cdmpp_err *err) {
     cd_describe_name is;
     CD_TRY(cd_describe_name_cpu("", NULL, &is, err));

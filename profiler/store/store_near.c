@@ -73,8 +73,9 @@ static cdmpp_status asked(cd_store *s, cd_arena *a, const cd_store_filter *f, cd
     return op->p && shape->p ? CDMPP_OK : CD_FAIL(err, ENOMEM, "workload");
 }
 
-/* All workloads of the operator with the form of `shape`, nearest first. Of an operator "dag:<hash>" also those
- * that were since described by their tasks: their keys begin with the hash. */
+/* All workloads of the operator with the form of `shape`, nearest first. Of an operator
+ * "dag:<hash>" also those that were since described by their tasks: their keys begin with the
+ * hash. */
 static cdmpp_status candidates(cd_store *s, cd_str op, cd_str shape, const cd_store_filter *f,
                                candidate **out, size_t *n, cdmpp_err *err) {
     double want[MAX_SIZE], x[MAX_SIZE];
@@ -163,8 +164,8 @@ cdmpp_status cd_store_find_near(cd_store *s, const cd_store_filter *f, const cha
     cd_arena a = {0};
     candidate *c = NULL;
     size_t n = 0;
-    cd_str op = {f->operator_name, f->operator_name ? strlen(f->operator_name) : 0},
-           want = {shape, shape ? strlen(shape) : 0};
+    cd_str op = {f->operator_name, f->operator_name ? strlen(f->operator_name) : 0};
+    cd_str want = {shape, shape ? strlen(shape) : 0};
     search w = {s, f, NULL, visit, ctx};
     CD_TRY(cd_store_commit(s, err));
     if (!f->workload && (!op.p || !shape))

@@ -1,12 +1,17 @@
 /* store_opbench -- what EOP, OpBench and AutoTVM left: CSV tables of times, and AutoTVM's logs.
  *
- *   EOP      op_name,op_time,op_proportion                            nanoseconds of all operators of a type in one network
+ *   EOP      op_name,op_time,op_proportion                            nanoseconds of all operators
+ *     of a type in one network
  *   EOP      a_name,forward_fw_inputsize,forward_fw_mean_time,..      nanoseconds of one operator
- *   OpBench  task_name,trial,costs,..                                 seconds of one trial of a task
- *   AutoTVM  {"input": [target, task, args, kwargs], "config": {..}, "result": [[s, ..], error, total_s, timestamp], ..}
+ *   OpBench  task_name,trial,costs,..                                 seconds of one trial of a
+ *     task
+ *   AutoTVM  {"input": [target, task, args, kwargs], "config": {..}, "result": [[s, ..], error,
+ *            total_s, timestamp], ..}
  *
- *   (1) tables tell no shapes: a workload is named by the operator, the file and its folder (["nn.conv2d","t4/resnet-18"]);
- *   (2) an AutoTVM line keeps its text in the environment (extra.autotvm), since its configuration is no list of steps. */
+ *   (1) tables tell no shapes: a workload is named by the operator, the file and its folder
+ *       (["nn.conv2d","t4/resnet-18"]);
+ *   (2) an AutoTVM line keeps its text in the environment (extra.autotvm), since its configuration
+ *       is no list of steps. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +89,8 @@ static cd_str place_of(const char *path) {
                                strcspn(file ? file + 1 : path, ".")};
 }
 
-/* The row's names: of a workload key as OpBench's files of cdmpp-tune have it, by the key; else by operator and place. */
+/* The row's names: of a workload key as OpBench's files of cdmpp-tune have it, by the key; else by
+ * operator and place. */
 static cdmpp_status name_row(table *t, cd_str name, cd_store_row *row, cdmpp_err *err) {
     cd_buf *b = &t->key;
     if (name.n && *name.p == '[') {

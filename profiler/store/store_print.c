@@ -14,7 +14,8 @@ static double cost_at(const cd_store_hit *h, uint32_t i) {
     return x;
 }
 
-/* The record's text with costs as they are; the reader and the writer of records give it its form. */
+/* The record's text with costs as they are; the reader and the writer of records give it its
+ * form. */
 static void put_raw(cd_buf *b, const cd_store_hit *h) {
     const cd_store_row *r = &h->row;
     cd_buf_puts(b, "{\"i\":[[");

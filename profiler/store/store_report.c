@@ -1,5 +1,5 @@
-/* Prints what queries of a store find. Text is written in pieces of a mebibyte, because a store may hold millions of workloads; JSON
- * is collected, since the caller puts it into an envelope. */
+/* Prints what queries of a store find. Text is written in pieces of a mebibyte, because a store may
+ * hold millions of workloads; JSON is collected, since the caller puts it into an envelope. */
 #include "profiler/store/store_internal.h"
 
 #include <math.h>
@@ -72,8 +72,8 @@ static void put_hit_line(sink *k, const cd_store_hit *h, double distance) {
     if (distance >= 0) cd_buf_putf(b, "%9.3f ", distance);
     if (r->error_no) cd_buf_putf(b, " error %-4lld", (long long)r->error_no);
     else cd_buf_putf(b, "%11.6g", 1e3 * r->latency.median_s);
-    const bool spread = r->latency.cv > 0 ||
-                        !(r->latency.flags & CD_STORE_SUMMARY); /* a mean of a summary has none */
+    /* a mean of a summary has none */
+    const bool spread = r->latency.cv > 0 || !(r->latency.flags & CD_STORE_SUMMARY);
     if (r->latency.n > 1 && !r->error_no && spread) cd_buf_putf(b, "%7.1f", 100 * r->latency.cv);
     else cd_buf_puts(b, "      -");
     cd_buf_putf(b, "  %.*s  %.*s  %.*s", (int)r->device.n, r->device.p, (int)r->operator_name.n,
@@ -159,15 +159,16 @@ static cdmpp_status on_export(void *ctx, const cd_store_hit *h, cdmpp_err *err) 
         cd_buf_puts(&x->b, "\n");
     } else {
         const cdmpp_status st = cd_store_put_record(&x->b, &x->scratch, h, err);
-        if (st == CDMPP_ENODATA)
-            x->skipped++; /* it came from a table or a trace: there is no schedule */
+        /* it came from a table or a trace: there is no schedule */
+        if (st == CDMPP_ENODATA) x->skipped++;
         else if (st) return st;
     }
     if (*x->stop) return CD_FAIL(err, EINTERRUPTED, "stopped");
     return flush(&x->b, x->to, FLUSH_BYTES, err);
 }
 
-/* Through a temporary file beside the real one, which replaces it only after the last byte was written. */
+/* Through a temporary file beside the real one, which replaces it only after the last byte was
+ * written. */
 cdmpp_status cd_store_export(cd_store *s, const cd_store_filter *f, cd_store_export_form form,
                              const char *path, const volatile sig_atomic_t *stop, size_t *skipped,
                              cdmpp_err *err) {

@@ -1,7 +1,10 @@
-/* store_table -- CSV tables of library operators (features/operators/library_op_record.h) and tables of curves.
+/* store_table -- CSV tables of library operators (features/operators/library_op_record.h) and
+ * tables of curves.
  *
- *   set  host    operator   device_id  varied            shape                               points_n:ms
- *   a    dell01  nn.conv2d  0          ((4, 4), (0, 0))  ((-1, 3, 91, 81), (32, 3, 3, 3))    1:0.0030 2:0.0031 ...
+ *   set  host    operator   device_id  varied            shape
+ *                                                        points_n:ms
+ *   a    dell01  nn.conv2d  0          ((4, 4), (0, 0))  ((-1, 3, 91, 81), (32, 3, 3, 3))  1:0.0030
+ *     2:0.0031 ...
  *
  * Of a curve every point is a measurement: n takes the place of -1 in the shape. */
 #include <math.h>
@@ -36,7 +39,8 @@ static double op_flop(const cd_library_op_record *o) {
                : -1;
 }
 
-/* The shape goes into the row and, with kind and type, into the workload key; both are slices of one buffer. */
+/* The shape goes into the row and, with kind and type, into the workload key; both are slices of
+ * one buffer. */
 static cdmpp_status take_op(cd_store_reading *r, const cd_library_op_record *o, const char *device,
                             long line, cd_buf *b, cdmpp_err *err) {
     double t = o->latency_s;

@@ -1,9 +1,11 @@
-/* Fills two tables from a store: how many settings of each factor an operator was measured with, and how fast each device ran it. */
+/* Fills two tables from a store: how many settings of each factor an operator was measured with,
+ * and how fast each device ran it. */
 #include <string.h>
 
 #include "profiler/store/store_internal.h"
 
-/* A factor of schedules: the kinds of steps that set it; AN steps by what they mark (1 unroll, 2 vectorize, 3 parallel). */
+/* A factor of schedules: the kinds of steps that set it; AN steps by what they mark (1 unroll, 2
+ * vectorize, 3 parallel). */
 #define STEP_FACTOR                                                                                \
     "CASE json_extract(j.value,'$[0]') WHEN 'SP' THEN 'tile' WHEN 'FSP' THEN 'tile' WHEN 'FFSP' "  \
     "THEN 'tile' WHEN 'RE' THEN "                                                                  \

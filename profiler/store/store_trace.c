@@ -1,7 +1,8 @@
-/* store_trace -- what profilers wrote (profiler/trace): launches of kernels and, of PyTorch's traces, calls of operators.
+/* store_trace -- what profilers wrote (profiler/trace): launches of kernels and, of PyTorch's
+ * traces, calls of operators.
  *
- * Launches of one kernel with one grid and block, and calls of one operator with one set of shapes, become one row; shape of a kernel:
- * [[grid],[block]]. An operator's time holds what it calls. */
+ * Launches of one kernel with one grid and block, and calls of one operator with one set of shapes,
+ * become one row; shape of a kernel: [[grid],[block]]. An operator's time holds what it calls. */
 #include <string.h>
 
 #include "profiler/store/store_internal.h"
@@ -26,9 +27,8 @@ static cd_str target_of(const cd_trace *t) {
 
 static cdmpp_status add(cd_store_reading *r, cd_store_launches *g, const cd_trace *t,
                         const cd_trace_event *e, cdmpp_err *err) {
-    const bool plain =
-        e->op && e->dtype &&
-        !strcmp(t->form, "onnxruntime"); /* its sizes tell it, not the name of its node */
+    /* its sizes tell it, not the name of its node */
+    const bool plain = e->op && e->dtype && !strcmp(t->form, "onnxruntime");
     cd_store_launch_group like = {.device = text_of(t, e->device),
                                   .target = target_of(t),
                                   .operator_name = text_of(t, plain ? e->op : e->name),

@@ -1,5 +1,6 @@
-/* What a SQLite file of a stranger may do while it is read. Its tables may be views that compute for ever, its columns expressions that make texts of a
- * gigabyte, its triggers programs; and a query that is quick with our indexes may take the square of the rows without them. */
+/* What a SQLite file of a stranger may do while it is read. Its tables may be views that compute
+ * for ever, its columns expressions that make texts of a gigabyte, its triggers programs; and a
+ * query that is quick with our indexes may take the square of the rows without them. */
 #include <sqlite3.h>
 #include <sys/stat.h>
 

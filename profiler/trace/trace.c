@@ -50,7 +50,7 @@ cdmpp_status cd_trace_bad(cd_trace_reader *r, cdmpp_status st, const cdmpp_err *
     const bool line =
         st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED;
     if (!line) {
-        if (err) *err = *e;
+        cd_err_from(err, e);
         return st;
     }
     r->t->bad++;

@@ -1,8 +1,10 @@
-/* trace_chrome -- traces of the Chrome form (PyTorch's profilers, ONNX Runtime, Habana's profiler), and trtexec's lists of rows.
+/* trace_chrome -- traces of the Chrome form (PyTorch's profilers, ONNX Runtime, Habana's profiler),
+ * and trtexec's lists of rows.
  *
- *   {"deviceProperties": [{"id": 0, "name": "Tesla T4"}], "traceEvents": [ .. ]}      or the list alone
+ *   {"deviceProperties": [{"id": 0, "name": "Tesla T4"}], "traceEvents": [ .. ]}  or the list alone
  *
- * The text is walked event by event, so that a trace may be bigger than memory. trace_chrome_event.c knows the events. */
+ * The text is walked event by event, so that a trace may be bigger than memory.
+ * trace_chrome_event.c knows the events. */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +54,8 @@ static cdmpp_status cut(cd_trace_chrome *c, long line, cdmpp_err *err) {
     return cd_trace_bad(c->r, st, &e, err);
 }
 
-/* Events, at most: so many, and so many for each byte of the file. Those of a trace that is not packed take 100 bytes and more. */
+/* Events, at most: so many, and so many for each byte of the file. Those of a trace that is not
+ * packed take 100 bytes and more. */
 #define EVENTS_BASE     ((uint64_t)1 << 20)
 #define EVENTS_PER_BYTE ((uint64_t)2)
 
@@ -143,8 +146,9 @@ static cdmpp_status strangers(const cd_trace_chrome *c, cdmpp_err *err) {
 }
 
 static cdmpp_status walk(cd_trace_chrome *c, cdmpp_err *err) {
+    /* a byte order mark */
     while (cd_trace_scan_peek(&c->scan) > 0 && strchr("\xef\xbb\xbf", cd_trace_scan_peek(&c->scan)))
-        (void)cd_trace_scan_take(&c->scan); /* a byte order mark */
+        (void)cd_trace_scan_take(&c->scan);
     const int first = cd_trace_scan_peek(&c->scan);
     bool more = first == '{';
     if (first == '[') {
@@ -154,7 +158,7 @@ static cdmpp_status walk(cd_trace_chrome *c, cdmpp_err *err) {
     if (more) (void)cd_trace_scan_take(&c->scan);
     while (more) CD_TRY(member(c, &more, err));
     if (c->scan.st == CDMPP_ENOMEM || c->scan.st == CDMPP_EIO || c->scan.st == CDMPP_ERANGE)
-        return (err ? (void)(*err = c->scan.err) : (void)0), c->scan.st;
+        return cd_err_from(err, &c->scan.err), c->scan.st;
     if (!c->found)
         return cd_err_at(
             err,

@@ -25,7 +25,8 @@ typedef struct cd_trace_open {
     long line;
 } cd_trace_open;
 
-/* What was seen of ONNX Runtime: nodes on GPUs have their own kernels in some traces, and only the time of their launch in others. */
+/* What was seen of ONNX Runtime: nodes on GPUs have their own kernels in some traces, and only the
+ * time of their launch in others. */
 typedef struct cd_trace_ort_nodes {
     uint64_t device;   /* nodes of a provider that launches on a device */
     uint64_t kernels;  /* kernels of a device */
@@ -61,7 +62,8 @@ cdmpp_status cd_trace_trt_row(cd_trace_chrome *c, const cd_json *v, long line, b
 /* Behind the last row: counts of an inference. */
 void cd_trace_trt_end(cd_trace_chrome *c);
 
-/* One event; others than launches, operators, ranges and calls are passed over. Errors carry the place. */
+/* One event; others than launches, operators, ranges and calls are passed over. Errors carry the
+ * place. */
 cdmpp_status cd_trace_chrome_event(cd_trace_chrome *c, cd_str text, long line, cdmpp_err *err);
 /* Behind the last event: those that never ended are reported. */
 cdmpp_status cd_trace_chrome_open_events(cd_trace_chrome *c, cdmpp_err *err);

@@ -1,14 +1,19 @@
 /* trace_chrome_event -- one event of a trace of the Chrome form.
  *
- *   Kineto   {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 1, "ts": us, "dur": us, "args": {"External id": 2, "Input Dims": ..}}
- *            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": us, "dur": us, "args": {"correlation": 7, "External id": 2}}
- *            {"ph": "X", "cat": "kernel", "name": "sgemm", "ts": us, "dur": us, "args": {"device": 0, "stream": 7, "correlation": 7, "grid": ..}}
- *   Habana   {"ph": "M", "name": "process_name", "pid": 4, "args": {"name": "*MME"}}
- *            {"ph": "B", "pid": 4, "tid": 0, "name": "conv1", "ts": us} .. {"ph": "E", ..}
+ *   Kineto  {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 1, "ts": us, "dur": us, "args":
+ *           {"External id": 2, "Input Dims": ..}}
+ *           {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": us, "dur": us,
+ *           "args": {"correlation": 7, "External id": 2}}
+ *           {"ph": "X", "cat": "kernel", "name": "sgemm", "ts": us, "dur": us, "args": {"device":
+ *           0, "stream": 7, "correlation": 7, "grid": ..}}
+ *   Habana  {"ph": "M", "name": "process_name", "pid": 4, "args": {"name": "*MME"}}
+ *           {"ph": "B", "pid": 4, "tid": 0, "name": "conv1", "ts": us} .. {"ph": "E", ..}
  *
- * The autograd profiler, and builds of PyTorch without Kineto, give events no category but "pid": "CPU functions" or "CUDA functions". The latter are
- * operators between two marks of the device, inside of each other; "tid" is the number of the device. Times of the form are microseconds. An event of an engine
- * that bears the engine's own name ("MME context", "TPC_3") is its activity and no operator of the network. */
+ * The autograd profiler, and builds of PyTorch without Kineto, give events no category but "pid":
+ * "CPU functions" or "CUDA functions". The latter are operators between two marks of the device,
+ * inside of each other; "tid" is the number of the device. Times of the form are microseconds. An
+ * event of an engine that bears the engine's own name ("MME context", "TPC_3") is its activity and
+ * no operator of the network. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -293,8 +298,8 @@ cdmpp_status cd_trace_chrome_open_events(cd_trace_chrome *c, cdmpp_err *err) {
 static void remember(cd_trace_chrome *c, const cd_json *v) {
     const cd_str cat = text_of(cd_json_get(v, "cat")), ph = text_of(cd_json_get(v, "ph")),
                  name = text_of(cd_json_get(v, "name"));
-    if (c->stranger[0] && !strstr(c->stranger, "ph 'M'"))
-        return; /* names of processes say the least */
+    /* names of processes say the least */
+    if (c->stranger[0] && !strstr(c->stranger, "ph 'M'")) return;
     if (v->kind != CD_JSON_OBJ)
         (void)snprintf(c->stranger, sizeof c->stranger, "%s", cd_json_kind_name(v->kind));
     else
@@ -327,9 +332,8 @@ cdmpp_status cd_trace_chrome_event(cd_trace_chrome *c, cd_str text, long line, c
     cd_arena_reset(&c->r->arena);
     cd_buf_clear(&c->r->text);
     cdmpp_status st = cd_json_parse_foreign(&c->r->arena, text, &c->r->text, &v, err);
-    const long inside = st && err && err->line
-                            ? err->line - 1
-                            : 0; /* the parser counts from the event's own first line */
+    /* the parser counts from the event's own first line */
+    const long inside = st && err && err->line ? err->line - 1 : 0;
     if (inside) err->line = line + inside;
     c->twice += !st && c->r->text.n;
     if (!st) st = one(c, v, line, err);

@@ -10,7 +10,8 @@ static inline const char *cd_trace_launch_name(const cd_trace_run *w, size_t i) 
     return cd_trace_text(w->trace, cd_trace_launch(w, i)->name);
 }
 
-/* The operator of a kernel and the sizes of its inputs (trace_map.c); false: the map does not know it. */
+/* The operator of a kernel and the sizes of its inputs (trace_map.c); false: the map does not know
+ * it. */
 bool cd_trace_map_find(const cd_trace_map *m, const char *kernel, const char **op,
                        const char **inputs);
 /* The repeats of all traces, and which are kept (trace_runs.c). */

@@ -1,9 +1,10 @@
-/* trace_csv -- tables of nvprof, nsys stats, ncu and cutlass_profiler in one file, among other text.
+/* trace_csv -- tables of nvprof, nsys stats, ncu and cutlass_profiler in one file, among other
+ * text.
  *
  *   ==4711== Profiling result:
- *   "Start","Duration","Grid X", .. "Name"          a header begins a table: which one, its columns say
- *   ms,us,,,,                                       nvprof and ncu --page raw: the line of units
- *   142.41,2.208,80, .. "sgemm(int)"                rows, until a blank line or another header
+ *   "Start","Duration","Grid X", .. "Name"      a header begins a table: which one, its columns say
+ *   ms,us,,,,                                   nvprof and ncu --page raw: the line of units
+ *   142.41,2.208,80, .. "sgemm(int)"            rows, until a blank line or another header
  *
  * What stands before a header or behind a blank line is text of the tool. */
 #include <ctype.h>

@@ -1,9 +1,11 @@
-/* trace_csv -- what the files of the CSV forms share: which table a header begins, its columns and their units. */
+/* trace_csv -- what the files of the CSV forms share: which table a header begins, its columns and
+ * their units. */
 #ifndef CD_TRACE_CSV_H
 #define CD_TRACE_CSV_H
 #include "profiler/trace/trace_internal.h"
 
-/* X(ID, names): a column by its names in all tools, without case and without its unit in parentheses. */
+/* X(ID, names): a column by its names in all tools, without case and without its unit in
+ * parentheses. */
 #define CD_TRACE_COLUMNS(X)                                                                        \
     X(NAME, "name|kernel name|operation")                                                          \
     X(START, "start")                                                                              \
@@ -95,7 +97,8 @@ typedef struct cd_trace_csv {
 
 /* Field of a column; empty where there is none. */
 cd_str cd_trace_csv_field(const cd_trace_csv *c, cd_trace_column k);
-/* A field as a number, thousands with or without commas. Errors, with the column's name: EPARSE, ERANGE (below lo). */
+/* A field as a number, thousands with or without commas. Errors, with the column's name: EPARSE,
+ * ERANGE (below lo). */
 cdmpp_status cd_trace_csv_number(const cd_trace_csv *c, cd_trace_column k, double lo, double *out,
                                  cdmpp_err *err);
 /* How many of a unit "us", "usecond" .. are a second; 0: no unit of time. */

@@ -36,7 +36,8 @@ static cd_trace_kind kind_of(cd_str name) {
                : CD_TRACE_KERNEL;
 }
 
-/* The number in brackets at the end of a text, taken off with the blank before it; -1: there is none. nvprof's "sgemm(int) [421]" and "Tesla T4 (0)". */
+/* The number in brackets at the end of a text, taken off with the blank before it; -1: there is
+ * none. nvprof's "sgemm(int) [421]" and "Tesla T4 (0)". */
 static int64_t take_number(cd_str *s, char open, char close) {
     size_t i = s->n;
     if (i < 4 || s->p[i - 1] != close) return -1;
@@ -144,8 +145,9 @@ static cdmpp_status summary(cd_trace_csv *c, cdmpp_err *err) {
                       .median_s = optional(c, CD_TRACE_COL_MED),
                       .max_s = optional(c, CD_TRACE_COL_MAX)};
     double total;
+    /* calls of the host */
     if ((type.n && !cd_str_is(type, "GPU activities")) || c->r->how->skip >> e.kind & 1)
-        return CDMPP_OK; /* calls of the host */
+        return CDMPP_OK;
     t->lines++;
     if (!name.n) return CD_FAIL(err, ESCHEMA, "expected a name");
     NUMBER(TOTAL, 0, &total);
@@ -273,7 +275,8 @@ static cdmpp_status cutlass_inputs(cd_trace_csv *c, const cd_trace_cutlass *x, c
     return cd_trace_number(c->r, (cd_str){x->a, strcspn(x->a, ":")}, &e->dtype, err);
 }
 
-/* Runtime is in milliseconds. Where operations and their rate are there, they must agree with it. */
+/* Runtime is in milliseconds. Where operations and their rate are there, they must agree with
+ * it. */
 static cdmpp_status cutlass(cd_trace_csv *c, cdmpp_err *err) {
     cd_trace_event e = cd_trace_event_init(CD_TRACE_KERNEL, c->line);
     const cd_str name = cd_trace_csv_field(c, CD_TRACE_COL_NAME), status = FIELD(STATUS),

@@ -19,7 +19,8 @@ static int by_from(const void *a, const void *b) {
     return (x->to > y->to) - (x->to < y->to);
 }
 
-/* Union of (n) spans, which are sorted and joined in place; *left: how many are left. Nanoseconds. */
+/* Union of (n) spans, which are sorted and joined in place; *left: how many are left.
+ * Nanoseconds. */
 static double unite(span *s, size_t n, size_t *left) {
     double busy = 0;
     *left = 0;
@@ -80,7 +81,8 @@ static cdmpp_status add_run(lines *l, const cd_trace_run *w, const cd_trace_even
     return CDMPP_OK;
 }
 
-/* The launch of repeat w that stands where launch i of the first one stands: devices and streams may have other numbers there. */
+/* The launch of repeat w that stands where launch i of the first one stands: devices and streams
+ * may have other numbers there. */
 static const cd_trace_event *same(const cd_trace_run *w, size_t i) { return cd_trace_launch(w, i); }
 
 static cdmpp_status add_device(lines *l, size_t first, cdmpp_err *err) {

@@ -33,7 +33,8 @@ cdmpp_status cd_trace_stopped(const cd_trace_reader *r, cdmpp_err *err);
 
 /* The number in a member of JSON, which may be a text: "7"; NaN. */
 double cd_trace_loose_number(const cd_json *v);
-/* Events inside of others, and launches that overlap in a stream (trace_nested.c). Errors: ENOMEM. */
+/* Events inside of others, and launches that overlap in a stream (trace_nested.c). Errors:
+ * ENOMEM. */
 cdmpp_status cd_trace_whole_events(cd_trace *t, cdmpp_err *err);
 
 /* One file of each form. */
@@ -45,18 +46,20 @@ cdmpp_status cd_trace_read_csv(cd_trace_reader *r, cdmpp_err *err);
  *
  *   aten::addmm  [[768],[8,512],[512,768]]  ["float", ..]  ->  linear 8 x 512 x 768 float32
  *
- * By the operator's name, the sizes and the types of its inputs and the values of its plain arguments, as PyTorch's profiler writes them with
- * record_shapes. False: none that the tables know. */
+ * By the operator's name, the sizes and the types of its inputs and the values of its plain
+ * arguments, as PyTorch's profiler writes them with record_shapes. False: none that the tables
+ * know. */
 bool cd_trace_question_of(cd_str name, const cd_json *dims, const cd_json *types,
                           const cd_json *values, cd_library_op_record *out);
 
-/* trace_cutlass -- a row of cutlass_profiler by its columns: values of the names below; NULL: there is no such column. */
+/* trace_cutlass -- a row of cutlass_profiler by its columns: values of the names below; NULL: there
+ * is no such column. */
 typedef struct cd_trace_cutlass {
     const char *kind; /* gemm, conv2d */
     const char *conv_kind, *op_class, *a, *b;
     double m, n, k, batch; /* gemm */
-    double h, w, c, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w,
-        groups; /* conv2d, with n and k; NaN: no such column */
+    /* conv2d, with n and k; NaN: no such column */
+    double h, w, c, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups;
 } cd_trace_cutlass;
 bool cd_trace_cutlass_question(const cd_trace_cutlass *c, cd_library_op_record *out);
 #endif

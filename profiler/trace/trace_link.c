@@ -1,8 +1,8 @@
 /* trace_link -- which operator or range launched what.
  *
- *   launch ── External id ──> operator
- *   launch ── correlation ──> call ── External id ──> operator
- *                              └───── same thread, around its start ──> innermost operator or range */
+ *   launch ─ External id ─> operator
+ *   launch ─ correlation ─> call ── External id ──> operator
+ *                            └───── same thread, around its start ─> innermost operator or range */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,10 +1,13 @@
 /* trace_map -- which operators kernels are, from a file.
  *
- *   CSV    kernel,operator                 JSON   {"nodes": [{"name": "resnet/conv1", "op": "spatial_convolution",
- *          sgemm*,MatMul                                      "attrs": {"input_0": "x:0  |  [8,3,224,224]  |  int8  |  zp = -14  |  ", ..}}]}
+ *   CSV  kernel,operator  JSON  {"nodes": [{"name": "resnet/conv1", "op": "spatial_convolution",
+ *        sgemm*,MatMul                      "attrs": {"input_0": "x:0  |  [8,3,224,224]  |  int8  |
+ *     zp = -14  |  ", ..}}]}
  *
- * The JSON is Habana's graph after its compiler (NAME.recipe-PostGraph-symbol.json), or the layers of a TensorRT engine (trtexec --exportLayerInfo):
- *   {"Layers": [{"Name": "conv1 + relu1", "LayerType": "CaskConvolution", "Inputs": [{"Dimensions": [1,3,224,224], ..}], ..}]}
+ * The JSON is Habana's graph after its compiler (NAME.recipe-PostGraph-symbol.json), or the layers
+ * of a TensorRT engine (trtexec --exportLayerInfo):
+ *   {"Layers": [{"Name": "conv1 + relu1", "LayerType": "CaskConvolution", "Inputs": [{"Dimensions":
+ *   [1,3,224,224], ..}], ..}]}
  * Names are whole, inputs are kept. */
 #include <ctype.h>
 #include <stdio.h>

@@ -1,8 +1,11 @@
-/* trace_nested -- kernels of one stream run one after another, so the sum of their times is at most the time in which the stream was busy.
+/* trace_nested -- kernels of one stream run one after another, so the sum of their times is at most
+ * the time in which the stream was busy.
  *
- *   conv2d      ##########        one launch: what lies inside is a part of it, as the operators of PyTorch's autograd profiler are
+ *   conv2d      ##########  one launch: what lies inside is a part of it, as the operators of
+ *                           PyTorch's autograd profiler are
  *   convolution  ########
- *   sgemm       #####             launches that overlap: each has a grid or a correlation of its own, so all count; branches of a CUDA graph do this
+ *   sgemm       #####       launches that overlap: each has a grid or a correlation of its own, so
+ *                           all count; branches of a CUDA graph do this
  *   relu           ####
  *
  * Checked for every form of file, so that no time is counted twice without a word. */
@@ -13,8 +16,10 @@
 
 typedef struct lane {
     cd_trace *t;
-    uint32_t *of;   /* (n) kernels with a start, by device, stream, start, the longer one first */
-    uint32_t *open; /* (n_open) of the lane, those around the next one, outermost first */
+    /* (n) kernels with a start, by device, stream, start, the longer one first */
+    uint32_t *of;
+    /* (n_open) of the lane, those around the next one, outermost first */
+    uint32_t *open;
     size_t n, n_open;
     double sum_ns, busy_ns; /* of what counts in the lane */
     size_t parts, overlaps;

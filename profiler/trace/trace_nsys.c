@@ -1,12 +1,15 @@
 /* trace_nsys -- a SQLite export of Nsight Systems.
  *
- *   CUPTI_ACTIVITY_KIND_KERNEL(start, end [ns], deviceId, streamId, correlationId, demangledName | shortName -> StringIds, gridX .. blockZ)
- *   CUPTI_ACTIVITY_KIND_MEMCPY, _MEMSET(start, end, deviceId, streamId, correlationId, bytes, copyKind)
+ *   CUPTI_ACTIVITY_KIND_KERNEL(start, end [ns], deviceId, streamId, correlationId, demangledName |
+ *   shortName -> StringIds, gridX .. blockZ)
+ *   CUPTI_ACTIVITY_KIND_MEMCPY, _MEMSET(start, end, deviceId, streamId, correlationId, bytes,
+ *   copyKind)
  *   CUPTI_ACTIVITY_KIND_RUNTIME(start, end, globalTid, correlationId)
  *   NVTX_EVENTS(start, end, text | textId -> StringIds, globalTid)
  *   TARGET_INFO_GPU(id, name)
  *
- * Tables and columns differ between versions: what is not there is not read. Without kernels the file is refused. */
+ * Tables and columns differ between versions: what is not there is not read. Without kernels the
+ * file is refused. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +21,8 @@ typedef struct nsys {
     sqlite3 *db;
     cd_sqlite_bound bound;
     bool gpus; /* names of GPUs are there */
-    bool
-        processes; /* launches say whose they are: correlations of several processes may be equal */
+    /* launches say whose they are: correlations of several processes may be equal */
+    bool processes;
 } nsys;
 
 static cdmpp_status fail(const nsys *n, cdmpp_err *err) {
@@ -33,14 +36,14 @@ static cdmpp_status fail(const nsys *n, cdmpp_err *err) {
     else if (code == SQLITE_TOOBIG)
         st = CD_FAIL(err, ERANGE, "the export has a text or row of more than %d bytes",
                      CD_SQLITE_TEXT_MAX);
-    else if (code == SQLITE_ERROR)
-        st = CD_FAIL(err, ESCHEMA, "read the export: %s",
-                     why); /* what should be a table is a view, or lacks a column */
+    /* what should be a table is a view, or lacks a column */
+    else if (code == SQLITE_ERROR) st = CD_FAIL(err, ESCHEMA, "read the export: %s", why);
     else st = CD_FAIL(err, EIO, "read the export: %s", why);
     return cd_err_at(err, st, n->r->path, 0);
 }
 
-/* A stored column of a table: views are none, and columns that are computed are not among the rows of table_info. */
+/* A stored column of a table: views are none, and columns that are computed are not among the rows
+ * of table_info. */
 static bool has(const nsys *n, const char *table, const char *column) {
     sqlite3_stmt *q = NULL;
     bool is = false;
@@ -152,8 +155,8 @@ static cdmpp_status take(const nsys *n, sqlite3_stmt *q, cd_trace_kind kind, cdm
     const int64_t start = sqlite3_column_int64(q, START), end = sqlite3_column_int64(q, END);
     const cd_str gpu = text_at(q, GPU);
     char number[32];
-    const bool none =
-        sqlite3_column_type(q, END) == SQLITE_NULL; /* a mark, or a range that never ended */
+    /* a mark, or a range that never ended */
+    const bool none = sqlite3_column_type(q, END) == SQLITE_NULL;
     if (kind == CD_TRACE_RANGE && (none || !text_at(q, NAME).n)) return CDMPP_OK;
     n->r->t->lines += kind != CD_TRACE_CALL;
     if (end < start || (end == start && kind <= CD_TRACE_SET) || none)
@@ -201,8 +204,9 @@ static cdmpp_status read_table(const nsys *n, const char *table, const char *con
 }
 
 static cdmpp_status read_all(nsys *n, cdmpp_err *err) {
-    static const char *const kernel[] = {"demangledName", "shortName", NULL},
-                             *const text[] = {"text", "textId", NULL}, *const none[] = {NULL};
+    static const char *const kernel[] = {"demangledName", "shortName", NULL};
+    static const char *const text[] = {"text", "textId", NULL};
+    static const char *const none[] = {NULL};
     static const struct {
         const char *table;
         const char *const *name;

@@ -2,11 +2,14 @@
  *
  *   {"cat": "Session", "ph": "X", "name": "model_run", "ts": us, "dur": us, "args": {}}
  *   {"cat": "Node", "ph": "X", "name": "conv1_kernel_time", "ts": us, "dur": us, "tid": 7,
- *    "args": {"op_name": "Conv", "provider": "CPUExecutionProvider", "input_type_shape": [{"float": [1, 3, 224, 224]}, {"float": [64, 3, 7, 7]}]}}
- *   {"cat": "Kernel", "ph": "X", "name": "sgemm", "ts": us, "dur": us, "args": {"op_name": "Conv", "stream": "7", "grid_x": "8", ..}}
+ *    "args": {"op_name": "Conv", "provider": "CPUExecutionProvider", "input_type_shape": [{"float":
+ *    [1, 3, 224, 224]}, {"float": [64, 3, 7, 7]}]}}
+ *   {"cat": "Kernel", "ph": "X", "name": "sgemm", "ts": us, "dur": us, "args": {"op_name": "Conv",
+ *   "stream": "7", "grid_x": "8", ..}}
  *
- * A node on the CPU is a kernel of its thread. A node of a provider that launches on a device has the time of its launch: it is an operator where
- * the trace has the device's kernels, which its profiler only writes in some builds. */
+ * A node on the CPU is a kernel of its thread. A node of a provider that launches on a device has
+ * the time of its launch: it is an operator where the trace has the device's kernels, which its
+ * profiler only writes in some builds. */
 #include <math.h>
 #include <stdio.h>
 

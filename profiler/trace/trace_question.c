@@ -1,5 +1,6 @@
-/* trace_question -- the operators of the tables (features/operators) behind calls of PyTorch and rows of cutlass_profiler. What differs from the
- * tables' operators in anything (a mask, groups, a dilation, TF32, a broadcast) is none of them. */
+/* trace_question -- the operators of the tables (features/operators) behind calls of PyTorch and
+ * rows of cutlass_profiler. What differs from the tables' operators in anything (a mask, groups, a
+ * dilation, TF32, a broadcast) is none of them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -29,7 +29,8 @@ bool cd_trace_new_stream(const cd_trace_run *w, size_t i) {
 
 enum { MOST_STREAMS = 4096 };
 
-/* Sort by the order in which streams first launched, then by start. Numbers of streams differ from run to run, their order does not. */
+/* Sort by the order in which streams first launched, then by start. Numbers of streams differ from
+ * run to run, their order does not. */
 static cdmpp_status by_stream(cd_trace_run *w, cdmpp_err *err) {
     stream *s = cd_mem_zalloc(MOST_STREAMS, sizeof *s);
     order *o = cd_mem_zalloc(w->n + 1, sizeof *o);

@@ -5,7 +5,8 @@
 
 enum { PIECE = 1 << 18 };
 
-/* More text behind what is there; what stands before `from` is dropped, and `from` becomes 0. False: there is no more, or no memory. */
+/* More text behind what is there; what stands before `from` is dropped, and `from` becomes 0.
+ * False: there is no more, or no memory. */
 static bool more(cd_trace_scan *s, size_t *from) {
     size_t got = 0;
     if (s->end) return false;

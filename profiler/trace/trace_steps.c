@@ -1,7 +1,8 @@
 /* trace_steps -- which operator each launch is of, and the runs of operators.
  *
- *   stream 7:  gemm gemm | relu | gemm gemm      steps; the launches of one call of an operator that follow one another are one
- *              addmm       relu   addmm          operators: addmm n 2, relu n 1 */
+ *   stream 7:  gemm gemm | relu | gemm gemm  steps; the launches of one call of an operator that
+ *                                            follow one another are one
+ *              addmm       relu   addmm      operators: addmm n 2, relu n 1 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

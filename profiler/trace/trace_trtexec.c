@@ -1,17 +1,20 @@
 /* trace_trtexec -- what trtexec writes about the runs of a TensorRT engine.
  *
- *   --exportProfile  [{"count": 330}, {"name": "conv1 + relu1", "timeMs": 14.5, "averageMs": 0.0439, "medianMs": 0.0438, "percentage": 48.0}, ..]
- *   --exportTimes    [{"startEnqMs": ..., "startH2dMs": 1.0, "endH2dMs": 1.1, "startComputeMs": 1.1, "endComputeMs": 3.2, "startD2hMs": .., "endD2hMs": ..}, ..]
+ *   -exportProfile  [{"count": 330}, {"name": "conv1 + relu1", "timeMs": 14.5, "averageMs": 0.0439,
+ *                   "medianMs": 0.0438, "percentage": 48.0}, ..]
+ *   -exportTimes    [{"startEnqMs": ..., "startH2dMs": 1.0, "endH2dMs": 1.1, "startComputeMs": 1.1,
+ *                   "endComputeMs": 3.2, "startD2hMs": .., "endD2hMs": ..}, ..]
  *
- * A layer is a row of a summary: `averageMs` is of one of its runs, `timeMs` of all. Its figures here are those of one inference, of which there
- * were `count`. Of the times each row is one inference: a range with a launch of the whole network and its copies. */
+ * A layer is a row of a summary: `averageMs` is of one of its runs, `timeMs` of all. Its figures
+ * here are those of one inference, of which there were `count`. Of the times each row is one
+ * inference: a range with a launch of the whole network and its copies. */
 #include <math.h>
 
 #include "profiler/trace/trace_chrome.h"
 
 static cdmpp_status place(cd_trace_chrome *c, const char *name, cd_trace_event *e, cdmpp_err *err) {
-    CD_TRY(cd_trace_device_number(c->r, (cd_str){"", 0}, &e->device,
-                                  err)); /* trtexec does not tell it */
+    /* trtexec does not tell it */
+    CD_TRY(cd_trace_device_number(c->r, (cd_str){"", 0}, &e->device, err));
     return cd_trace_number(c->r, (cd_str){name, strlen(name)}, &e->name, err);
 }
 
@@ -67,8 +70,9 @@ static cdmpp_status span(cd_trace_chrome *c, const cd_json *v, size_t k, cd_trac
                          cdmpp_err *err) {
     const bool old = !cd_json_get(v, part[k].start);
     double from, to;
-    e->link =
-        e->line; /* a launch of its own: inferences of several streams overlap, and the file does not name the streams */
+    /* a launch of its own: inferences of several streams overlap, and the file does not name the
+     * streams */
+    e->link = e->line;
     CD_TRY(cd_json_need_real(v, old ? part[k].old_start : part[k].start, 0, 1e12, &from, err));
     CD_TRY(cd_json_need_real(v, old ? part[k].old_end : part[k].end, from, 1e12, &to, err));
     e->start_ns = (int64_t)llround(from * 1e6);

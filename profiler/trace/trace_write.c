@@ -1,4 +1,5 @@
-/* trace_write -- the steps of a trace as a network (docs/reference/netgraph.md) and as a table of operators (docs/reference/operators.md). */
+/* trace_write -- the steps of a trace as a network (docs/reference/netgraph.md) and as a table of
+ * operators (docs/reference/operators.md). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,7 +121,8 @@ typedef struct row {
     const cd_library_op_record *q;
     const char *device, *launch;
     double sum, n; /* of the times of one kernel or operator */
-    uint32_t same; /* first row of the same question and device: rows[same].best is the fastest */
+    /* first row of the same question and device: rows[same].best is the fastest */
+    uint32_t same;
     double best;
 } row;
 
@@ -162,7 +164,8 @@ typedef struct rows {
     cd_buf text;
 } rows;
 
-/* The mean of equal launches of one kernel or operator; the fastest of several for the same question is taken later. */
+/* The mean of equal launches of one kernel or operator; the fastest of several for the same
+ * question is taken later. */
 static cdmpp_status add(rows *l, const cd_library_op_record *q, const char *device,
                         const cd_trace_step *x, cdmpp_err *err) {
     uint32_t ask, k;

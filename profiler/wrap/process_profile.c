@@ -1,5 +1,6 @@
-/* Runs a program and reports its time and memory. The heap is counted inside the program by a preloaded library (process_profile_heap.c), through
- * a shared page of counters; times and page faults come from the kernel. */
+/* Runs a program and reports its time and memory. The heap is counted inside the program by a
+ * preloaded library (process_profile_heap.c), through a shared page of counters; times and page
+ * faults come from the kernel. */
 #include "profiler/wrap/wrap.h"
 
 #include <errno.h>
@@ -243,7 +244,8 @@ static void put_spans_text(cd_buf *b, const cd_process_profile_report *r) {
         cd_buf_putf(b, "  and %llu spans more\n", (unsigned long long)r->n_span_lost);
 }
 
-/* The program's own last image stands in the third line; other images, its children, follow one a line. */
+/* The program's own last image stands in the third line; other images, its children, follow one a
+ * line. */
 void cd_process_profile_put_text(cd_buf *out, const cd_process_profile_report *r) {
     cd_buf_putf(out, "%s %d, wall %.6f s, user %.6f s, system %.6f s\n",
                 r->signaled ? "signal" : "exit status", r->code, r->wall_s, r->user_s, r->sys_s);

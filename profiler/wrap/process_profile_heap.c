@@ -1,12 +1,14 @@
-/* process_profile_heap -- libcdmpp-wrap.so: counts the heap of the program that it is loaded into (LD_PRELOAD).
+/* process_profile_heap -- libcdmpp-wrap.so: counts the heap of the program that it is loaded into
+ * (LD_PRELOAD).
  *
- *   malloc ──> the next library's malloc ──> counters of this process's slot (process_profile_map.h)
+ *   malloc ──> the next library's malloc ─> counters of this process's slot (process_profile_map.h)
  *
- * (1) No call of it allocates. What dlsym allocates while the real functions are looked up comes from a static block
- *     and is never given back.
- * (2) Until the map is there, and in programs that were not started by cdmpp-profile, calls go through uncounted, up to
- *     the first span (process_profile_spans.c).
- * (3) Any thread, any time, in signal handlers as far as the real functions allow it: only atomic operations here. */
+ * (1) No call of it allocates. What dlsym allocates while the real functions are looked up comes
+ *     from a static block and is never given back.
+ * (2) Until the map is there, and in programs that were not started by cdmpp-profile, calls go
+ *     through uncounted, up to the first span (process_profile_spans.c).
+ * (3) Any thread, any time, in signal handlers as far as the real functions allow it: only atomic
+ *     operations here. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -104,8 +106,8 @@ static void open_map(void) {
 static void look_up(void) {
     const int saved = errno;
     int expected = NEW;
-    if (!atomic_compare_exchange_strong(&state, &expected, LOOKING))
-        return; /* within dlsym, or another thread's work */
+    /* within dlsym, or another thread's work */
+    if (!atomic_compare_exchange_strong(&state, &expected, LOOKING)) return;
     /* dlsym gives object pointers */
     *(void **)&real_calloc = dlsym(RTLD_NEXT, "calloc");
     *(void **)&real_malloc = dlsym(RTLD_NEXT, "malloc");

@@ -1,13 +1,17 @@
-/* process_profile_map -- the counters that libcdmpp-wrap.so writes inside the watched processes and cdmpp-profile reads: one shared file.
+/* process_profile_map -- the counters that libcdmpp-wrap.so writes inside the watched processes and
+ * cdmpp-profile reads: one shared file.
  *
- *   | magic n_slot | slot 0: first process | slot 1: its child, or what it exec'ed | ... CD_WRAP_SLOTS
+ *   | magic n_slot | slot 0: first process | slot 1: its child, or what it exec'ed | ...
+ *   CD_WRAP_SLOTS
  *
- *   (1) a process image owns one slot from its first allocation or start to its end; a forked child takes a slot of its
- *       own that begins with its parent's live bytes, exec begins a new one under the same pid;
- *   (2) counters are changed by their process only, with atomic operations; live and peak count the bytes that the
- *       allocator gave (malloc_usable_size), total_bytes those that were asked for;
+ *   (1) a process image owns one slot from its first allocation or start to its end; a forked child
+ *       takes a slot of its own that begins with its parent's live bytes, exec begins a new one
+ *       under the same pid;
+ *   (2) counters are changed by their process only, with atomic operations; live and peak count the
+ *       bytes that the allocator gave (malloc_usable_size), total_bytes those that were asked for;
  *   (3) n_slot counts claims; those behind CD_WRAP_SLOTS have no slot;
- *   (4) a span is a part of a program between two calls (span.c). Its cost is added to the entry of its process and name.
+ *   (4) a span is a part of a program between two calls (span.c). Its cost is added to the entry of
+ *       its process and name.
  * Included by the library, which links nothing of ours. */
 #ifndef CD_PROCESS_PROFILE_MAP_H
 #define CD_PROCESS_PROFILE_MAP_H
@@ -27,18 +31,18 @@ typedef struct cd_process_profile_slot {
     _Atomic int64_t live_bytes, peak_bytes;
     _Atomic uint64_t high_water_kb; /* VmHWM at its end; 0: it did not end by exit() */
     _Atomic int64_t device_bytes;   /* of OpenCL buffers, live */
-    _Atomic uint32_t
-        n_open; /* spans that have begun and not ended: while there are none, the next two are not kept */
-    _Atomic int64_t recent_bytes,
-        recent_device_bytes; /* the most that was live since a span last began or ended */
+    /* spans that have begun and not ended: while there are none, the next two are not kept */
+    _Atomic uint32_t n_open;
+    /* the most that was live since a span last began or ended */
+    _Atomic int64_t recent_bytes, recent_device_bytes;
 } cd_process_profile_slot;
 
 typedef struct cd_process_profile_span {
     _Atomic int32_t pid; /* 0: not written yet */
     char name[48];
     uint64_t n, ns, total_bytes; /* all spans of the name together */
-    int64_t peak_bytes, live_bytes, device_peak_bytes,
-        device_live_bytes; /* peak: of the largest; live: of all together */
+    /* peak: of the largest; live: of all together */
+    int64_t peak_bytes, live_bytes, device_peak_bytes, device_live_bytes;
 } cd_process_profile_span;
 
 typedef struct cd_process_profile_map {
@@ -48,14 +52,15 @@ typedef struct cd_process_profile_map {
     cd_process_profile_span span[CD_WRAP_SPANS];
 } cd_process_profile_map;
 
-/* A span that has begun. The caller keeps it in one place until its end; the library sets it. Bytes are those above what was live at the
- * begin, so `live` may be below 0. */
+/* A span that has begun. The caller keeps it in one place until its end; the library sets it. Bytes
+ * are those above what was live at the begin, so `live` may be below 0. */
 typedef struct cd_wrap_span {
     struct cd_wrap_span *next;
     int64_t live, peak, device_live, device_peak;
     uint64_t total; /* asked for meanwhile */
 } cd_wrap_span;
-/* Exported by the library, and looked up there by name. Any thread; a span may end on another one than it began on. */
+/* Exported by the library, and looked up there by name. Any thread; a span may end on another one
+ * than it began on. */
 typedef void cd_wrap_span_begin_call(cd_wrap_span *s);
 typedef void cd_wrap_span_end_call(cd_wrap_span *s, const char *name, uint64_t ns);
 #define CD_WRAP_SPAN_BEGIN "cdmpp_wrap_span_begin"

@@ -1,12 +1,17 @@
-/* process_profile_spans -- libcdmpp-wrap.so: what is live at most between two calls of the program, and its OpenCL buffers.
+/* process_profile_spans -- libcdmpp-wrap.so: what is live at most between two calls of the program,
+ * and its OpenCL buffers.
  *
  *   begin A        begin B         end B          end A
- *     │── recent ──│── recent ─────│── recent ────│        recent: the most that was live since the last of these calls
- *   A = max of all three, B = the second: each call folds `recent` into every span that is open, and starts it anew
+ *     │── recent ──│── recent ─────│── recent ────│
+ *   recent = the most that was live since the last of these calls
+ *   A = max of all three, B = the second: each call folds `recent` into every span that is open,
+ *   and starts it anew
  *
- * (1) spans may be nested, and open on several threads at once: each counts the whole process, all threads;
+ * (1) spans may be nested, and open on several threads at once: each counts the whole process, all
+ *     threads;
  * (2) allocations take no lock; begin and end do;
- * (3) OpenCL buffers are counted in programs that are linked with libOpenCL. One that looks its functions up with dlsym is not. */
+ * (3) OpenCL buffers are counted in programs that are linked with libOpenCL. One that looks its
+ *     functions up with dlsym is not. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
@@ -27,7 +32,8 @@ void cd_wrap_spans_in_child(void) {
     if (w.slot) atomic_store(&w.slot->n_open, n);
 }
 
-/* What `recent` came to, which begins anew with what is live: also what an allocation added in between. */
+/* What `recent` came to, which begins anew with what is live: also what an allocation added in
+ * between. */
 static int64_t take_recent(_Atomic int64_t *recent, _Atomic int64_t *live) {
     const int64_t most = atomic_exchange(recent, atomic_load(live));
     int64_t now = atomic_load(live), was = atomic_load(recent);
@@ -64,7 +70,8 @@ SHOWN void cdmpp_wrap_span_begin(cd_wrap_span *s) {
     pthread_mutex_unlock(&lock);
 }
 
-/* The entry of this process and name, or a new one; NULL: the table is full. Other processes write other entries. */
+/* The entry of this process and name, or a new one; NULL: the table is full. Other processes write
+ * other entries. */
 static cd_process_profile_span *entry(cd_process_profile_map *m, const char *name) {
     const int32_t pid = (int32_t)getpid();
     const uint32_t n =
@@ -112,9 +119,11 @@ SHOWN void cdmpp_wrap_span_end(cd_wrap_span *s, const char *name, uint64_t ns) {
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- OpenCL buffers: by functions of its headers, which this file does not need to be built ---- */
+/* ---- OpenCL buffers: by functions of its headers, which this file does not need to be built
+ * ---- */
 
-/* The device's memory of a buffer is free: after its last reference, also those of commands under way. */
+/* The device's memory of a buffer is free: after its last reference, also those of commands under
+ * way. */
 static void buffer_ended(void *mem, void *size) {
     (void)mem;
     cd_process_profile_slot *s = cd_wrap_counted().slot;

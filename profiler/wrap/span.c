@@ -1,4 +1,5 @@
-/* Spans of cdmpp.h. Times are ours; bytes come from libcdmpp-wrap.so (process_profile_spans.c) where it is loaded. */
+/* Spans of cdmpp.h. Times are ours; bytes come from libcdmpp-wrap.so (process_profile_spans.c)
+ * where it is loaded. */
 #include <dlfcn.h>
 #include <string.h>
 

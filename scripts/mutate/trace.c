@@ -1,8 +1,9 @@
 /* Which functions does a program run? Linked into the library of `make mutate`, which is built with
  * -finstrument-functions: each function that is entered sets its byte in a file of $CDMPP_TRACE.
  *
- * The file is mapped and shared with children of fork(), so that a process that is killed or that ends by _exit() leaves
- * its bytes too. Byte i of the file: a function of the library begins in the i-th 16 bytes of it. */
+ * The file is mapped and shared with children of fork(), so that a process that is killed or that
+ * ends by _exit() leaves its bytes too. Byte i of the file: a function of the library begins in the
+ * i-th 16 bytes of it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,16 +14,16 @@
 #define QUIET __attribute__((no_instrument_function))
 #define SIZE  ((size_t)1 << 22) /* 64 MiB of code; the file is sparse */
 
-extern const char __ehdr_start[]
-    __attribute__((visibility("hidden"))); /* where the library begins */
-static unsigned char *entered;             /* NULL: nobody asked */
+/* where the library begins */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+static unsigned char *entered; /* NULL: nobody asked */
 
 QUIET __attribute__((constructor)) static void trace_begin(void) {
     const char *folder = getenv("CDMPP_TRACE");
     char path[4096], exe[2048];
     struct rlimit most;
-    if (!folder || getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur < SIZE)
-        return; /* a test of full disks */
+    /* a test of full disks */
+    if (!folder || getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur < SIZE) return;
     const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (n <= 0) return;
     exe[n] = 0;

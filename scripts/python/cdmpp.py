@@ -5,6 +5,7 @@
     observed ------+             observe(batch, seconds)
                         packed(), rows(), records() make batches; they borrow what they are given
     Network (ONNX file, zoo, graph) -- estimate(models, device) --> rows: seconds, interval, operators
+    latency("my.onnx"), latency(torch_module, example_input), llm("config.json", gpu="h100") --> one answer each
 
 (1) Needs numpy and the library: $CDMPP_LIBRARY, beside this file, in the same PREFIX, or where the system looks.
 (2) Scores are finite, >= 0, higher is better, one of a call is > 0. A candidate that cannot be lowered gets the
@@ -14,8 +15,14 @@
 """
 import contextlib
 import ctypes as C
+import dataclasses
 import json
+import math
 import os
+import re
+import shutil
+import subprocess
+import tempfile
 import threading
 import warnings
 
@@ -124,7 +131,7 @@ def _find():
     if os.environ.get("CDMPP_LIBRARY"):
         return os.environ["CDMPP_LIBRARY"]
     here = os.path.dirname(os.path.abspath(__file__))
-    for folder in (here, os.path.join(here, "..", "..", "..", "lib")):
+    for folder in (here, os.path.join(here, "cdmpp.libs"), os.path.join(here, "..", "..", "..", "lib")):
         path = os.path.join(folder, "libcdmpp.so.0")
         if os.path.exists(path):
             return path
@@ -135,7 +142,10 @@ def library():
     """The library, loaded once; raises OSError where there is none, ImportError where it is too old."""
     global _lib
     if _lib is None:
-        lib = C.CDLL(_find())
+        try:
+            lib = C.CDLL(_find())
+        except OSError as e:
+            raise OSError("%s; CDMPP_LIBRARY names the library, in a checkout build/release/libcdmpp.so" % e) from None
         for name, (result, args) in _CALLS.items():
             try:
                 f = getattr(lib, "cdmpp_" + name)
@@ -335,8 +345,9 @@ class Scorer:
                 text = C.create_string_buffer(n.value + 1)
                 _call("observer_write", self._observer.p, text, len(text), C.byref(n))
             data = text.raw[:n.value]
-        with open(path, "wb") as f:
+        with open(os.fspath(path) + ".new", "wb") as f:
             f.write(data)
+        os.replace(os.fspath(path) + ".new", path)
 
     def load(self, path):
         """What `save` wrote. Not while another thread scores."""
@@ -513,3 +524,170 @@ def partition(network, model=None, as_device=None, schedules=None, records=None,
     text = C.create_string_buffer(n.value + 1)
     _call("partition_json", handle.p, text, len(text), C.byref(n))
     return json.loads(text.value)
+
+
+# ---- one call from a model to its latency ----
+@dataclasses.dataclass(frozen=True)
+class Latency:
+    """Seconds of one pass of a network on a device, with an interval. Compiled by cdmpp with schedules it chose, one core of a
+    processor unless the device says otherwise; not what ONNX Runtime, PyTorch or TensorRT take."""
+
+    network: str
+    device: str       # whose times these are: a stand-in where nothing was measured on the asked one
+    batch: int
+    seconds: float
+    low: float        # 90 % interval unless `level` was given; NaN: no experiment tells how far off the answer is
+    high: float
+    memory_bytes: int
+    unlike: float     # 0 to 1: share of the time by programs unlike those of the training
+    stand_in: str     # device of the model whose times are taken for this one's; "": the model was trained on it
+    detail: dict = dataclasses.field(repr=False)  # the row of Estimate
+
+
+@dataclasses.dataclass(frozen=True)
+class LLM:
+    """A language model served on a GPU: what `cdmpp-replay --llm` answers. Seconds; NaN where there is none."""
+
+    gpu: str
+    tp: int
+    concurrency: float
+    ttft: float       # to the first token
+    ttft_low: float   # 90 % interval
+    ttft_high: float
+    tpot: float       # each further token
+    tpot_low: float
+    tpot_high: float
+    tokens_per_second: float
+    refused: str      # of several combinations "": answered; else why not, and the numbers are NaN
+    detail: dict = dataclasses.field(repr=False)  # the answer of the command
+
+
+def _command(name):
+    """The path of a command: beside the library, in bin of its prefix, or in PATH."""
+    folder = os.path.dirname(os.path.realpath(_find()))
+    for place in (folder, os.path.join(folder, "bin"), os.path.join(folder, "..", "bin"), os.path.join(folder, "..", "..", "bin")):
+        path = os.path.join(place, name)
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    found = shutil.which(name)
+    if not found:
+        raise CdmppError("EIO", "%s is neither beside the library nor in PATH" % name)
+    return found
+
+
+def _export(module, example, path):
+    """A torch module as an ONNX file, by the user's own torch."""
+    import torch
+
+    args = example if isinstance(example, tuple) else (example,)
+    training = module.training
+    module.eval()
+    try:
+        with torch.no_grad():
+            torch.onnx.export(module, args, path)
+    finally:
+        module.train(training)
+
+
+def _of_user(text, made, given):
+    """A message about the temporary file `made` (None: there is none) is one about what the user gave."""
+    return text.replace(made, given) if made else text
+
+
+@contextlib.contextmanager
+def _named(made, given):
+    """The same of an error within."""
+    try:
+        yield
+    except CdmppError as e:
+        if not made or made not in str(e):
+            raise
+        raise CdmppError(e.code, _of_user(str(e), made, given)) from None
+
+
+def latency(source, example_input=None, device=None, batch=0, level=0.0, models=(), threads=0, **options):
+    """How long a network takes: `source` is an ONNX file, a network that cdmpp knows ("resnet-50"), or a torch module with an
+    `example_input` (a tensor, or a tuple of them). device: "h100", "zen4,v100"; None: this machine. Further words are those of
+    Network.estimate. A Latency; a list of them where several devices were asked. Raises CdmppError."""
+    if isinstance(device, (list, tuple)):
+        device = ",".join(device)
+    made, given = None, ""
+    with tempfile.TemporaryDirectory() as folder:
+        if not isinstance(source, (str, os.PathLike)):
+            if not callable(source):
+                raise CdmppError("EUSAGE", "expected a file, a name or a torch module, found %r" % (source,))
+            if example_input is None:
+                raise CdmppError("EUSAGE", "a torch module needs example_input")
+            made, given = os.path.join(folder, type(source).__name__ + ".onnx"), "the torch module " + type(source).__name__
+            _export(source, example_input, made)
+            source = made
+        elif example_input is not None:
+            raise CdmppError("EUSAGE", "example_input is for a torch module, and %s is a file or a name: device=%r?" % (source, example_input))
+        if os.path.basename(os.fspath(source)) == "config.json" or os.path.isdir(source):
+            raise CdmppError("EUSAGE", "%s is a language model: cdmpp.llm(%r, gpu=\"h100\")" % (source, os.fspath(source)))
+        with _named(made, given):
+            e = Network(os.fspath(source), batch=batch).estimate(models, device, level=level, threads=threads or os.cpu_count() or 1, **options)
+    said = e.json()
+    for text in said.get("warnings", ()):
+        warnings.warn(_of_user(text, made, given), stacklevel=2)
+    answers = said.get("result", said)["estimates"]
+    with _named(made, given):
+        out = [_latency(row, answer.get("stand_in") or "") for row, answer in zip(e.rows, answers)]
+    return out[0] if len(out) == 1 else out
+
+
+def _latency(row, stand_in):
+    if row["status"] != "OK":
+        raise CdmppError(row["status"], row["error"])
+    return Latency(row["network"], row["device"], row["batch"], row["seconds"], row["low"], row["high"], row["peak_bytes"], row["unlike_share"], stand_in, row)
+
+
+def llm(config, gpu, tp=1, isl=1024, osl=128, concurrency=1, stack=None, model=None, measured=None, **options):
+    """TTFT, TPOT and throughput of a language model from its config.json (a path, or a dict of its fields). gpu, tp and concurrency may
+    be lists: each combination is an answer. Further words are options of `cdmpp-replay --llm` (dp=2, kv_dtype="fp8"). An LLM, or a list
+    of them. What the command warns of is a warning here. Raises CdmppError: also where the only combination is refused."""
+    lists = {"gpu": gpu, "tp": tp, "concurrency": concurrency}
+    texts = {k: v if isinstance(v, str) else ",".join(map(str, v)) if isinstance(v, (list, tuple)) else str(v) for k, v in lists.items()}
+    argv = [_command("cdmpp-replay"), "--json", "--isl", str(isl), "--osl", str(osl)]
+    words = dict(texts, stack=stack, cost_model=model, **options)
+    argv += [w for k, v in words.items() if v is not None for w in ("--" + k.replace("_", "-"), str(v))]
+    made = None
+    with tempfile.TemporaryDirectory() as folder:
+        if isinstance(config, dict):
+            made = os.path.join(folder, "config.json")
+            with open(made, "w", encoding="utf-8") as f:
+                json.dump(config, f)
+            config = made
+        argv += ["--llm", os.fspath(config)] + (["--measured", os.fspath(measured)] if measured else [])
+        p = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if p.returncode not in (0, 3) or not p.stdout:
+        raise _refused(_of_user(p.stderr, made, "config"))
+    said = json.loads(_of_user(p.stdout, made, "config"))
+    for text in said.get("warnings", ()):
+        warnings.warn(text, stacklevel=2)
+    out = [_llm(a) for a in said["result"]["answers"]]
+    return out[0] if len(out) == 1 else out
+
+
+def _llm(a):
+    def number(name):
+        v = a.get(name)
+        return math.nan if v is None else v
+
+    names = ("ttft_s", "ttft_low_s", "ttft_high_s", "tpot_s", "tpot_low_s", "tpot_high_s", "tokens_s")
+    return LLM(a["gpu"], a["tp"], a["concurrency"], *map(number, names), a.get("refused") or "", a)
+
+
+def _refused(text):
+    """The error of a command as an exception: its last line is "cdmpp-replay: error: what is wrong [ECODE]"."""
+    lines = [line for line in text.splitlines() if re.match(r"cdmpp-[a-z]+: ", line)]
+    found = re.match(r"cdmpp-[a-z]+: (?:error: )?(.*?)(?: \[(E[A-Z]+)\])?$", lines[-1]) if lines else None
+    return CdmppError(found[2] or "EUSAGE", found[1]) if found else CdmppError("EIO", text.strip()[-400:] or "cdmpp-replay said nothing")
+
+
+def pandas(answers):
+    """A DataFrame of Latency or LLM, a row each, without `detail`. Needs pandas."""
+    import pandas as pd
+
+    rows = answers if isinstance(answers, list) else [answers]
+    return pd.DataFrame([{k: v for k, v in dataclasses.asdict(r).items() if k != "detail"} for r in rows])

@@ -63,6 +63,8 @@ class Steps:
                                              stdout=subprocess.PIPE, stderr=self._errors, text=True)
             self._pid = os.getpid()
             self.about = self._ask({"cmd": "hello"})  # model_type, layers, types, notes
+        except CdmppError as e:
+            raise CdmppError(e.code, str(e).replace(made.name, "the model") if made else str(e)) from None
         finally:
             if made:
                 os.unlink(made.name)

@@ -2,10 +2,15 @@
 
 A picture holds no figure that is in no table: scripts/results/render.py draws it from the figures file, and scripts/check_figures.py compares it with that."""
 import math
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from svg_plain import plain
 
 PANELS = (("MAPE %", "MAPE, %, logarithmic"), ("median %", "median error, %, logarithmic"), ("Spearman", "Spearman in a task"), ("top-5", "top-5"))
 WIDTH, HEIGHT, LEFT, TOP, ACROSS, DOWN = 360, 240, 48, 34, 288, 158 # of a panel, and its plot inside
-STYLE = """<style>:root{--bg:#fff;--fg:#1a1f24;--mut:#56616c;--line:#dde2e7;--c0:#0067ab;--c1:#c2570c;color-scheme:light dark}
+STYLE = plain("""<style>:root{--bg:#fff;--fg:#1a1f24;--mut:#56616c;--line:#dde2e7;--c0:#0067ab;--c1:#c2570c;color-scheme:light dark}
 @media screen and (prefers-color-scheme:dark){:root{--bg:#14181c;--fg:#e3e8ec;--mut:#9aa6b1;--line:#2e363e;--c0:#5ab4ec;--c1:#f0913a}}
 text{fill:var(--mut)}
 .t{fill:var(--fg)}
@@ -17,7 +22,7 @@ path{fill:none}
 .m1{stroke:var(--c1);stroke-width:2;stroke-dasharray:6 4}
 .d0{fill:var(--c0)}
 .d1{fill:var(--c1)}
-</style>"""
+</style>""")
 
 def step_of(span):
     """A step of 1, 2 or 5 times a power of ten: three to six of them in the span."""

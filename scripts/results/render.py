@@ -118,24 +118,38 @@ class Page:
         if "models-tilted" in self.figures.stages:
             for r in self.figures.rows("models-tilted", set=where["set"], split=rows["cdmpp"]["split"]):
                 theirs, kind = r["MAPE"], "XGBoost"
-        more = "%s (CDMPP, on its programs)" % self.fig("published", published) if published else ""
-        return "| %s | %s | %d | %.1f | %.1f (%s) | %s |" % (what, "{:,}".format(n), len(self.sets[test_set]["looks"]), ours, theirs, kind, more)
+        more = "; %s (CDMPP, on its programs)" % self.fig("published", published) if published else ""
+        return self.readme_line(what, n, test_set, "%.1f" % ours, rows["cdmpp"]["90 % interval holds"], "%.1f (%s)%s" % (theirs, kind, more))
+
+    def readme_line(self, what, n, test_set, error, inside, others):
+        """inside: share of the measurements in the 90 % interval; None: not measured."""
+        return "| %s | %s | %d | %s | %s | %s |" % (what, "{:,}".format(n), len(self.sets[test_set]["looks"]), error, "" if inside is None else "%.1f" % inside, others)
 
     def nvidia(self):
         return [r for r in self.figures.rows("operators-training") if not r["GPU"].startswith("AMD")]
 
     def training_row(self, what):
         r = self.nvidia()
-        return "| %s | %d | %d | %.1f | %.1f (NeuSight) | |" % (what, sum(x["n"] for x in r), len(self.sets["neusight-training"]["looks"]),
-            bars.weighted(r, "mean error"), bars.weighted(r, "NeuSight"))
+        return self.readme_line(what, sum(x["n"] for x in r), "neusight-training", "%.1f" % bars.weighted(r, "mean error"), None, "%.1f (NeuSight)" % bars.weighted(r, "NeuSight"))
 
-    def figure_row(self, what, stage, name, test_set, other=None):
-        """other: a figure of the same stage, with whose it is behind it in brackets. The line of a stage that has not run is left out."""
+    def networks_row(self, what):
+        """Both runs of each network were measured: two errors."""
+        r = [x for x in self.figures.rows("replay-e2e", "means") if x["networks"] == "all"][0]
+        return self.readme_line(what, r["n"], "e2e-networks", "%.1f, %.1f" % tuple(r["predicted, none of these networks in training"]), None, "")
+
+    def partition_row(self, what):
+        r = self.figures.rows("partition-gain")
+        return self.readme_line(what, len(r), "partition-networks", "%.1f" % (sum(abs(x["measured of predicted"] - 100) for x in r) / len(r)), None, "")
+
+    def figure_row(self, what, stage, name, test_set, other=None, inside=None):
+        """other: a figure of the same stage, with whose it is behind it in brackets; inside: one that says how often the interval holds.
+        The line of a stage that has not run is left out."""
         if stage not in self.figures.stages:
             return "\0"
         f = self.figures.figure(stage, name)
         theirs = "%.1f %s" % (self.figures.figure(stage, other.split(" ")[0])["value"], other.split(" ", 1)[1]) if other else ""
-        return "| %s | %d | %d | %.1f | %s | |" % (what, f["n"], len(self.sets[test_set]["looks"]), f["value"], theirs)
+        holds = self.figures.figure(stage, inside)["value"] if inside else None
+        return self.readme_line(what, f["n"], test_set, "%.1f" % f["value"], holds, theirs)
 
     def training_behind(self):
         return sum(r["mean error"] > r["NeuSight"] for r in self.nvidia())
@@ -144,7 +158,7 @@ class Page:
     def names(self):
         f = self.figures
         mine = ("fig", "runs", "table", "text", "day", "seeds", "bar_table", "figure_table", "missed", "look_table", "set_table", "part", "readme_row",
-            "training_row", "figure_row", "training_behind")
+            "training_row", "figure_row", "networks_row", "partition_row", "training_behind")
         return {**{n: getattr(self, n) for n in mine}, "cell": f.cell, "sources": self.source_table,
             "all_bars": lambda: [b for b in self.bars if b["verdict"]],
             "converted": lambda: [n for n, d in f.stages.items() if d["source"].startswith(CONVERTED)], "all_stages": lambda: f.stages,

@@ -84,7 +84,7 @@ one donors "$W/v100.cdmpp" --records "$W/roller/donors.log"
 for s in 1 2 3; do
     train unseen$s v100.yaml v100 --set split.kind=task --set split.seed=$s --set data.seed=5 --set filter.max_per_task=100 \
         --set model.members='[rows, program]' --set train.rounds=300
-    "$B/cdmpp-predict" --model "$W/unseen$s.cdmpp" --info >"$W/unseen$s.info"
+    "$B/cdmpp-predict" --model "$W/unseen$s.cdmpp" --info --json >"$W/unseen$s.info"
     task_alone unseen "$W/unseen$s.info"
     one unseen "$W/unseen$s.cdmpp" --trials 4096 --cache "$W/books"
     mv "$W/one.unseen.json" "$W/one.unseen$s.json"

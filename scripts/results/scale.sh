@@ -23,7 +23,7 @@ if [ ! -s "$W/all.txt" ]; then
 fi
 # what the model was trained on, as device/class,...
 known() {
-    "$B/cdmpp-predict" --operators --cost-model "$1" --info |
+    "$B/cdmpp-predict" --operators --cost-model "$1" --info --json |
         python3 -c 'import json, sys; print(",".join("%s/%s" % (d["name"], c) for d in json.load(sys.stdin)["model"]["devices"] for c in d["classes"]))'
 }
 # all ordered pairs of the tables of a folder, with the options of a model

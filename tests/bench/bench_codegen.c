@@ -4,10 +4,10 @@
  *   bench_codegen TASKS FOLDER check|time PER_TASK [SKIP [FILES]] >table
  *
  * For every log in FOLDER, PER_TASK records spread over it. check: compared with the task's
- * unscheduled nest (only the last axis of reductions moved inwards), on the real shape. time: least of several runs with one
- * thread against the median of the record's repeats; cache written over before each run where
- * the record's time is above 3 ms, as TVM's measuring does. CFLAGS: $CD_CFLAGS; $CD_KEEP keeps
- * the sources. A line per program:
+ * unscheduled nest (only the last axis of reductions moved inwards), on the real shape. time: least
+ * of several runs with one thread against the median of the record's repeats; cache written over
+ * before each run where the record's time is above 3 ms, as TVM's measuring does. CFLAGS:
+ * $CD_CFLAGS; $CD_KEEP keeps the sources. A line per program:
  *   log line status max_error seconds recorded flop peak
  * seconds are of the thread's own clock; peak is the GFLOP/s of multiply-adds reached meanwhile. */
 #include <dirent.h>

@@ -1,13 +1,15 @@
-/* bench_codegen_gpu -- how many GPU programs of a data set become running OpenCL code that is right.
+/* bench_codegen_gpu -- how many GPU programs of a data set become running OpenCL code that is
+ * right.
  *
  *   bench_codegen_gpu TASKS DEVICE N[:FROM] FOLDER...
  *
  * DEVICE: opencl_device.h, one that shares the host's memory ("pocl:0"). FOLDER: one device's logs.
- * Strata: the operators of a task (their names) times the folder; N programs are drawn from each, at random
- * over its lines. Programs that TVM refused (an error number, or the limits of the GPU) are a table of their own.
- * Every program runs in a process of its own, for 120 s of its own time at most; how it is checked: gpublocks.h.
- * Records that fail are appended to the file that GPUCODE_FAILED names.
- * Prints one line a program on standard error; after each round over the strata, tables on standard output. */
+ * Strata: the operators of a task (their names) times the folder; N programs are drawn from each,
+ * at random over its lines. Programs that TVM refused (an error number, or the limits of the GPU)
+ * are a table of their own. Every program runs in a process of its own, for 120 s of its own time
+ * at most; how it is checked: gpublocks.h. Records that fail are appended to the file that
+ * GPUCODE_FAILED names. Prints one line a program on standard error; after each round over the
+ * strata, tables on standard output. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -196,8 +198,8 @@ static verdict run(const rig *r, const char *line) {
 static void count_reason(rig *r, const verdict *v) {
     char kind[120];
     size_t n = 0;
-    for (const char *p = v->why; *p && n + 1 < sizeof kind;
-         p++) /* numbers and names apart, reasons are few */
+    /* numbers and names apart, reasons are few */
+    for (const char *p = v->why; *p && n + 1 < sizeof kind; p++)
         if (*p != '\n') kind[n++] = *p >= '0' && *p <= '9' ? '#' : *p;
     kind[n] = 0;
     char *is = strstr(kind, " is ");
@@ -252,8 +254,8 @@ int main(int argc, char **argv) {
     if (cd_task_registry_new(&r.tasks, &err) || cd_task_registry_load(r.tasks, argv[1], &err))
         return fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text)), 1;
     for (int k = 4; k < argc; k++) read_folder(&r, argv[k]);
-    for (unsigned k = from ? (unsigned)atoi(from + 1) : 0; k < r.per;
-         k++) { /* one of every stratum, then the next: a run that is cut short is a sample too */
+    /* one of every stratum, then the next: a run that is cut short is a sample too */
+    for (unsigned k = from ? (unsigned)atoi(from + 1) : 0; k < r.per; k++) {
         for (unsigned i = 0; i < r.n; i++)
             if (k < r.s[i].n) one(&r, &r.s[i], k);
         tables(&r);

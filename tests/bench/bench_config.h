@@ -1,4 +1,5 @@
-/* main() of benches that train by a configuration: the file, KEY=VALUE arguments from argv[first] on, then the work. */
+/* main() of benches that train by a configuration: the file, KEY=VALUE arguments from argv[first]
+ * on, then the work. */
 #ifndef BENCH_CONFIG_H
 #define BENCH_CONFIG_H
 #include <stdio.h>

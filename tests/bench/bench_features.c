@@ -1,4 +1,5 @@
-/* bench_features TASKS LOG... -- what reading tasks, turning records into rows and computing their facts cost.
+/* bench_features TASKS LOG... -- what reading tasks, turning records into rows and computing their
+ * facts cost.
  *
  * One thread. The lines are in memory before the clock starts, so it counts from
  * JSON text to rows in memory: parse, find the task, replay, bounds, nest, rows.

@@ -26,8 +26,8 @@ static inline cdmpp_status each_line(const char *path, line_fn *f, void *ctx, cd
     while (!cd_file_lines_next(in, &line, &n, err) && line) {
         const cd_json *j;
         cd_arena_reset(&a);
-        if (n && !cd_json_parse(&a, line, n, &j, NULL))
-            f(j, ctx); /* half a line: it is run again */
+        /* half a line: it is run again */
+        if (n && !cd_json_parse(&a, line, n, &j, NULL)) f(j, ctx);
     }
     cd_file_lines_close(in);
     cd_arena_free(&a);

@@ -1,4 +1,5 @@
-/* bench_link host | opencl NAME | map NAME | cuda N [MAX_BYTES] -- measure a link both ways: pairs, what the pieces say of them, the book.
+/* bench_link host | opencl NAME | map NAME | cuda N [MAX_BYTES] - measure a link both ways: pairs,
+ *   what the pieces say of them, the book.
  *
  * Half of the readings fit, the other half judges: every second size is left out of the fit. */
 #include <stdio.h>

@@ -1,11 +1,14 @@
-/* bench_llm_op MODEL DEVICES TABLE [between [KIND]] -- how long answers for operators of language models take, one thread, processor time.
+/* bench_llm_op MODEL DEVICES TABLE [between [KIND]] -- how long answers for operators of language
+ * models take, one thread, processor time.
  *
  *   estimate, features       of one record
  *   one                      cd_llm_op_ask, record after record
  *   many                     cd_llm_op_ask_many of all
  *
- * TABLE: a table of questions or measured rows, or a folder of these, whose times are not used. `between`: its rows are measured ones, and questions (of KIND alone, where it is named) in
- * no order are a third larger along the first size, and not measured. Each figure is the least of ROUNDS turns, of which the first (which is told) also finds out what trees expect of the measured
+ * TABLE: a table of questions or measured rows, or a folder of these, whose times are not used.
+ * `between`: its rows are measured ones, and questions (of KIND alone, where it is named) in no
+ * order are a third larger along the first size, and not measured. Each figure is the least of
+ * ROUNDS turns, of which the first (which is told) also finds out what trees expect of the measured
  * rows; all of one run, so that ratios count. */
 #include <math.h>
 #include <stdio.h>
@@ -75,7 +78,8 @@ static cdmpp_status timed(rig *r, const char *name, cdmpp_status (*f)(rig *, cdm
 
 static double larger(const cd_llm_op_record *r) { return r->size[0] + floor(r->size[0] / 3); }
 
-/* A row, in no order, as questions come. One a third larger is not measured: of a few tables all are, and then it counts all the same. */
+/* A row, in no order, as questions come. One a third larger is not measured: of a few tables all
+ * are, and then it counts all the same. */
 static size_t drawn(const cd_llm_op_table *t, const uint32_t *of, size_t n, size_t *draw) {
     size_t k = 0;
     for (int tries = 0; tries < TRIES; tries++) {

@@ -1,4 +1,5 @@
-/* What benches of scoring share: tasks for the library and for its public calls, the programs of a measure log, and main(). */
+/* What benches of scoring share: tasks for the library and for its public calls, the programs of a
+ * measure log, and main(). */
 #ifndef BENCH_LOG_H
 #define BENCH_LOG_H
 #include <stdio.h>

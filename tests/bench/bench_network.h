@@ -1,4 +1,5 @@
-/* What benches of networks share: a cost model with its devices, a book of schedules, and options by hand. */
+/* What benches of networks share: a cost model with its devices, a book of schedules, and options
+ * by hand. */
 #ifndef BENCH_NETWORK_H
 #define BENCH_NETWORK_H
 #include <errno.h>

@@ -1,18 +1,25 @@
-/* bench_network_run [OPTION...] OUT.ndjson NETWORK[:BATCH]... -- estimates of networks beside what they take on this machine.
+/* bench_network_run [OPTION...] OUT.ndjson NETWORK[:BATCH]... -- estimates of networks beside what
+ * they take on this machine.
  *
- *   --target T        default "llvm -num-cores=1"          --book FILE    schedules, fixed beforehand
- *   --model FILE      estimates too; --device NAME of it   --pick N       schedules that the book lacks: the best predicted of N,
- *   --devices FILE    devices.yaml                                        written back to the book before anything runs
+ *   --target T        default "llvm -num-cores=1"
+ *   --model FILE      estimates too; --device NAME of it
+ *   --devices FILE    devices.yaml
+ *   --book FILE       schedules, fixed beforehand
+ *   --pick N          schedules that the book lacks: the best predicted of N, written back to the
+ *                     book before anything runs
  *   --trials N        schedules that are still missing: the best measured of N drawn (4)
- *   --seed N  --workers N  --seconds S (of passes, 2)  --check  --cache FOLDER  --no-pin  --summary (only that)
+ *   --seed N  --workers N  --seconds S (of passes, 2)  --check  --cache FOLDER  --no-pin
+ *   --summary (only that)
  *
- *   --refill GBS      added to predictions: netcost.h's refill_bytes_per_s; of networks that are not compared (last column)
+ *   --refill GBS      added to predictions: netcost.h's refill_bytes_per_s; of networks that are
+ *                     not compared (last column)
  *   --cpu-time        of passes and steps, for a machine that others use too: only a hint
  *
- * One line of JSON a network and batch, appended when it is done: what stands in OUT is not run again, so a run that was
- * killed goes on with the same command. Then a table: of the measured time, the prediction's error and that of replays with
- * each node's measured time in place, alone (as records are measured), alone in the network's memory warm and cool, and half
- * way between these two. */
+ * One line of JSON a network and batch, appended when it is done: what stands in OUT is not run
+ * again, so a run that was killed goes on with the same command. Then a table: of the measured
+ * time, the prediction's error and that of replays with each node's measured time in place, alone
+ * (as records are measured), alone in the network's memory warm and cool, and half way between
+ * these two. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,8 +73,8 @@ static void put_nodes(cd_buf *b, const cd_network_loaded *l, const cd_network_ru
 
 static void put_line(const cd_buf *b) {
     FILE *f = fopen(o.out, "a+");
-    if (f && !fseek(f, -1, SEEK_END) && fgetc(f) != '\n')
-        fputc('\n', f); /* behind half a line of a run that was killed */
+    /* behind half a line of a run that was killed */
+    if (f && !fseek(f, -1, SEEK_END) && fgetc(f) != '\n') fputc('\n', f);
     if (!f || fseek(f, 0, SEEK_END) || fwrite(b->p, 1, b->n, f) != b->n || fflush(f) ||
         fsync(fileno(f)) || fclose(f))
         DIE("bench_network_run: cannot write %s\n", o.out);
@@ -283,9 +290,9 @@ int main(int argc, char **argv) {
                                    .pin = !o.no_pin,
                                    .run_limit_s = 60,
                                    .build_limit_s = 120};
-    if (!o.summary)
-        must(cd_measure_open(&mo, &measure, &err), "measure"); /* first of all: it forks */
-    const bool has_book = o.book && !access(o.book, R_OK);     /* a first run writes it */
+    /* first of all: it forks */
+    if (!o.summary) must(cd_measure_open(&mo, &measure, &err), "measure");
+    const bool has_book = o.book && !access(o.book, R_OK); /* a first run writes it */
     if (!o.summary) read_model_and_book(o.model, o.devices, has_book ? o.book : NULL);
     for (; k < argc && !o.summary; k++) {
         char name[256];

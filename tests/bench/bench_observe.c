@@ -1,10 +1,11 @@
-/* bench_observe CONFIG.yaml [SEEDS [KEY=VALUE]...] -- what measuring a few programs of a new task is worth.
+/* bench_observe CONFIG.yaml [SEEDS [KEY=VALUE]...] -- what measuring a few programs of a new task
+ * is worth.
  *
- * Trains the configuration, which splits by task, then plays a tuner on each task of the test part with at
- * least 24 programs on a device: K programs, drawn by the seed, are observed, and the programs behind the first
- * 16 of the draw, the same for every K, are scored. Rows only, through the public calls.
- * MAPE over all scored programs; Spearman's rank correlation of a task, mean over tasks; share of
- * measurements inside the interval and the interval's mean width as a factor. */
+ * Trains the configuration, which splits by task, then plays a tuner on each task of the test part
+ * with at least 24 programs on a device: K programs, drawn by the seed, are observed, and the
+ * programs behind the first 16 of the draw, the same for every K, are scored. Rows only, through
+ * the public calls. MAPE over all scored programs; Spearman's rank correlation of a task, mean over
+ * tasks; share of measurements inside the interval and the interval's mean width as a factor. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,12 @@
-/* bench_perf_curve planted [SEEDS] [POINTS] [TOLERANCE] | curves FILE [TOLERANCE] | leave FILE | range FILE -- what docs/reference/patterns.md says of fits.
+/* bench_perf_curve planted [SEEDS] [POINTS] [TOLERANCE] | curves FILE [TOLERANCE] | leave FILE |
+ *   range FILE - what docs/reference/patterns.md says of fits.
  *
- * planted: curves of made_curve.h, sizes 1 .. POINTS (100), 5 % noise, clean and spoiled (warm-up, 3 % outliers); right forms and
- * breaks within one sample, SEEDS (1000) of each form. curves: forms on each host, conv and dense apart. leave: of each curve of 100 sizes 10
- * are seen (evenly spread, or drawn: ends not kept) and 90 predicted; mean and median relative error beside polynomials. range: sizes 1, 3, 8, 23
- * and 64 are seen, as of cdmpp-replay --batch 1..64, and those between predicted. */
+ * planted: curves of made_curve.h, sizes 1 .. POINTS (100), 5 % noise, clean and spoiled (warm-up,
+ * 3 % outliers); right forms and breaks within one sample, SEEDS (1000) of each form. curves: forms
+ * on each host, conv and dense apart. leave: of each curve of 100 sizes 10 are seen (evenly spread,
+ * or drawn: ends not kept) and 90 predicted; mean and median relative error beside polynomials.
+ * range: sizes 1, 3, 8, 23 and 64 are seen, as of cdmpp-replay --batch 1..64, and those between
+ * predicted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,9 +214,8 @@ static void leave_curve(const cd_curve *c, double unused) {
 }
 
 static void leave(const char *path) {
-    static const char *const way_name[2] = {"evenly spread", "drawn"}, *const rival[N_RIVAL] = {
-                                                                           "pattern", "degree 3",
-                                                                           "degree 5"};
+    static const char *const way_name[2] = {"evenly spread", "drawn"};
+    static const char *const rival[N_RIVAL] = {"pattern", "degree 3", "degree 5"};
     each(path, leave_curve, 0);
     for (int way = 0; way < 2; way++) {
         printf("\n| 10 sizes %s | curves |", way_name[way]);

@@ -1,12 +1,16 @@
-/* bench_predict TASKS LOGS MODEL... -- how long scoring takes, through the public calls, one thread.
+/* bench_predict TASKS LOGS MODEL... -- how long scoring takes, through the public calls, one
+ * thread.
  *
- *   one      a warm call for one candidate, over CALLS programs of many tasks: p50, p99, heap calls (all of
- *            the process, XGBoost's own too; 0 where the model has no trees)
- *            CPU time is what counts on a shared machine
- *   batch    2,048 candidates of the task with the most records, repeated as needed
- *   steps    from (task, steps as JSON); rows: features given. A model that reads loop nests: steps only
+ *   one    a warm call for one candidate, over CALLS programs of many tasks: p50, p99, heap calls
+ *          (all of
+ *          the process, XGBoost's own too; 0 where the model has no trees)
+ *          CPU time is what counts on a shared machine
+ *   batch  2,048 candidates of the task with the most records, repeated as needed
+ *   steps  from (task, steps as JSON); rows: features given. A model that reads loop nests: steps
+ *          only
  *
- * LOGS: a log file; records of the model's first device of that kind are scored as if they were its own. */
+ * LOGS: a log file; records of the model's first device of that kind are scored as if they were its
+ * own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

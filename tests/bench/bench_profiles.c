@@ -1,9 +1,11 @@
-/* bench_profiles MODEL CONFIG.yaml [KEY=VALUE]... -- the three profiles of a model on the test part of the
- * configuration that it was trained with: how well they order the programs of a task, and what that costs.
+/* bench_profiles MODEL CONFIG.yaml [KEY=VALUE]... -- the three profiles of a model on the test part
+ * of the configuration that it was trained with: how well they order the programs of a task, and
+ * what that costs.
  *
- * Every task on a device is one batch of rows, as a tuner hands them over; figures as in learner/report/report.h, a task weighs as often
- * as the networks have it. CPU time of one thread; then up to 2,048 programs of the test part, as one batch, by one and by two
- * threads that share the model, least of three. */
+ * Every task on a device is one batch of rows, as a tuner hands them over; figures as in
+ * learner/report/report.h, a task weighs as often as the networks have it. CPU time of one thread;
+ * then up to 2,048 programs of the test part, as one batch, by one and by two threads that share
+ * the model, least of three. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,8 +136,8 @@ static cdmpp_status quality(rig *r, const char *profile, cdmpp_err *err) {
 static cdmpp_status scaling(rig *r, const char *profile, cdmpp_err *err) {
     const size_t n = r->n < SCALED ? r->n : SCALED;
     double least[2] = {INFINITY, INFINITY}, cpu[2] = {INFINITY, INFINITY};
-    for (int round = 0; round < 4;
-         round++) /* the first is warm-up; in turn, as others use the machine */
+    /* the first is warm-up; in turn, as others use the machine */
+    for (int round = 0; round < 4; round++)
         for (int threads = 1; threads <= 2; threads++) {
             cdmpp_context *c = NULL;
             CD_TRY(context(r, 0, profile, threads, &c, err));

@@ -1,7 +1,9 @@
-/* bench_repeat FROM.h5 TO.h5 N [SEED] -- a data set of N programs, to measure memory and time of large trainings.
+/* bench_repeat FROM.h5 TO.h5 N [SEED] -- a data set of N programs, to measure memory and time of
+ * large trainings.
  *
- * Program i is program i mod n of FROM. Each pass over FROM after the first moves latencies and features a little (seeded, so
- * the same call gives the same file), and every 20 passes the tasks get a new name. Figures of errors on such data mean nothing. */
+ * Program i is program i mod n of FROM. Each pass over FROM after the first moves latencies and
+ * features a little (seeded, so the same call gives the same file), and every 20 passes the tasks
+ * get a new name. Figures of errors on such data mean nothing. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,15 @@
-/* bench_shard_cost [OPTION...] NETWORK... -- what asking the times of parts costs, and those times to be compared with measured ones.
+/* bench_shard_cost [OPTION...] NETWORK... -- what asking the times of parts costs, and those times
+ * to be compared with measured ones.
  *
- *   --model FILE --device NAME --devices FILE --book FILE --target T --trials N --granules N (8) -j N (1)
+ *   --model FILE --device NAME --devices FILE --book FILE --target T --trials N --granules N (8)
+ *   -j N (1)
  *   --only PREFIX       operators whose type begins so        --dims O,H        only these
  *   --most N            different operators of each network
- *   --plan              how long a plan of those operators for two such devices takes, each alone on its tensors
- *   --dump PREFIX       PREFIX.tasks.json, PREFIX.records.json for `cdmpp-profile records`, PREFIX.tsv: network, op, type, way, first and last
- *                       granule, elements of all, extent, seconds predicted alone, key
+ *   --plan              how long a plan of those operators for two such devices takes, each alone
+ *                       on its tensors
+ *   --dump PREFIX       PREFIX.tasks.json, PREFIX.records.json for `cdmpp-profile records`,
+ *                       PREFIX.tsv: network, op, type, way, first and last granule, elements of
+ *                       all, extent, seconds predicted alone, key
  *
  * Of each different operator the whole, and of each way the parts 0..g and g..G. */
 #include <math.h>
@@ -182,9 +186,9 @@ static void run(const char *network) {
     const double t0 = cd_clock_process();
     make_parts(&net, &a);
     const double t1 = cd_clock_process();
-    const cd_shard_cost_model by[] = {
-        {.model = model, .device = machine.device[0].as},
-        {.model = model, .device = machine.device[0].as}}; /* plan() has two such devices */
+    /* plan() has two such devices */
+    const cd_shard_cost_model by[] = {{.model = model, .device = machine.device[0].as},
+                                      {.model = model, .device = machine.device[0].as}};
     const cd_shard_cost_options c = {.model = by,
                                      .schedules = book,
                                      .machine = &machine,

@@ -1,15 +1,23 @@
-/* bench_shard_plan [OPTION...] OUT.ndjson NETWORK[:BATCH]... -- the split that predictions choose, against the best of all measured.
+/* bench_shard_plan [OPTION...] OUT.ndjson NETWORK[:BATCH]... -- the split that predictions choose,
+ * against the best of all measured.
  *
- *   --target T        default "llvm -num-cores=1"          --model FILE --device NAME --devices FILE
- *   --book FILE       schedules of whole operators         --machine FILE  else cpu0 and ocl0 of this machine, found and measured
- *   --per N           operators of a kind (4)              --granules N    shares (8)
- *   --margin X --least S  of a plan (its own defaults)     --seconds S     of a fine measurement (0.4)
- *   --cache FOLDER  --list (only which operators)  --summary (only the table)  --drop  (leave programs out that do not compile)
+ *   --target T        default "llvm -num-cores=1"
+ *   --model FILE --device NAME --devices FILE
+ *   --book FILE       schedules of whole operators
+ *   --machine FILE    else cpu0 and ocl0 of this machine, found and measured
+ *   --per N           operators of a kind (4)
+ *   --granules N      shares (8)
+ *   --margin X --least S  of a plan (its own defaults)
+ *   --seconds S       of a fine measurement (0.4)
+ *   --cache FOLDER  --list (only which operators)  --summary (only the table)
+ *   --drop            leave programs out that do not compile
  *
- * Of every kind (conv 1x1, 3x3, larger, depthwise, dense, batch_matmul, pool, softmax, element) N operators of the networks, from the one
- * with the least work to the one with the most. Each stands alone: all of it on either device, and each legal way at k/granules, run on both
- * devices and measured; then the five fastest and the chosen one again, in turns, and of these second times the shortest is the best:
- * the first ones only choose who comes again, so a lucky first time is not the yardstick. A line of JSON each; what stands in OUT is not run again. */
+ * Of every kind (conv 1x1, 3x3, larger, depthwise, dense, batch_matmul, pool, softmax, element) N
+ * operators of the networks, from the one with the least work to the one with the most. Each stands
+ * alone: all of it on either device, and each legal way at k/granules, run on both devices and
+ * measured; then the five fastest and the chosen one again, in turns, and of these second times the
+ * shortest is the best: the first ones only choose who comes again, so a lucky first time is not
+ * the yardstick. A line of JSON each; what stands in OUT is not run again. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -247,7 +255,8 @@ static void predict(const cd_shard_net *s, cd_shard_cost *cost, const cd_te_shar
     }
 }
 
-/* The plan's own choice among them: it may cut otherwise (join elsewhere, the devices the other way around). */
+/* The plan's own choice among them: it may cut otherwise (join elsewhere, the devices the other way
+ * around). */
 static uint32_t same_as(const cd_shard_plan_op *p) {
     for (uint32_t i = 0; i < n_cand; i++) {
         const cd_shard_plan_op *c = &cand[i].op;

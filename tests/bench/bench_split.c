@@ -1,7 +1,9 @@
-/* bench_split CPU.csv DEVICE.csv [...] -- EOP's tables of a network on two devices (op_name, op_time in ns, a share), pair by pair: gains over the
- * better device of each type on its better device, split in half, split at the best ratio (cd_shard_ratio_best, 1,000 granules).
+/* bench_split CPU.csv DEVICE.csv [...] -- EOP's tables of a network on two devices (op_name,
+ * op_time in ns, a share), pair by pair: gains over the better device of each type on its better
+ * device, split in half, split at the best ratio (cd_shard_ratio_best, 1,000 granules).
  *
- * As the spec counts (1.9): copies ignored, types below 1 % on both devices stay whole on their better one, no cost of moving data. */
+ * As the spec counts (1.9): copies ignored, types below 1 % on both devices stay whole on their
+ * better one, no cost of moving data. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,21 @@
-/* bench_stage_plan [OPTION...] NETWORK... -- stages of blocks planned by prediction, and by running every stage; both then run here.
+/* bench_stage_plan [OPTION...] NETWORK... -- stages of blocks planned by prediction, and by running
+ * every stage; both then run here.
  *
- *   --target T  --model FILE  --device NAME  --devices FILE  --book FILE  --cache FOLDER  --trials N  --seed N   as bench_network_run has them
- *   --contention CSV  of `cdmpp-profile corun --out`: what operators cost beside others; none: nothing
- *   --r N  --s N      operators of a group, groups of a stage (3, 8)    --passes N  of a measured stage (5)
- *   --barrier US      of a stage, predicted (1)                         --seconds S of comparing a block's plans (1)
- *   --most N          operators of a block (24)                         --cores A,B (0,1)
+ *   --target T  --model FILE  --device NAME  --devices FILE  --book FILE  --cache FOLDER
+ *   --trials N  --seed N   as bench_network_run has them
+ *   --contention CSV  of `cdmpp-profile corun --out`: what operators cost beside others;
+ *                     none: nothing
+ *   --r N  --s N      operators of a group, groups of a stage (3, 8)
+ *   --passes N        of a measured stage (5)
+ *   --barrier US      of a stage, predicted (1)
+ *   --seconds S       of comparing a block's plans (1)
+ *   --most N          operators of a block (24)
+ *   --cores A,B       (0,1)
  *
- * Without a model the times alone are those measured when the programs were picked, and the column says so. One line of JSON a
- * block that has two operators that could run together; then a table: milliseconds of one after the other, of the predicted plan
- * and of the measured one, in turns, and what each search took. */
+ * Without a model the times alone are those measured when the programs were picked, and the column
+ * says so. One line of JSON a block that has two operators that could run together; then a table:
+ * milliseconds of one after the other, of the predicted plan and of the measured one, in turns, and
+ * what each search took. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/* bench_stream TASKS LOG MODEL... -- requests a second of CPU time that cdmpp-predict --stream answers, in this process,
- * one thread, from a file to /dev/null, for each profile: lines of a measure log as they are, the same with the cache warm, requests
- * of task and steps, of rows as JSON, and frames of 256 packed programs. The requests are repeated up to 20,000. */
+/* bench_stream TASKS LOG MODEL... -- requests a second of CPU time that cdmpp-predict --stream
+ * answers, in this process, one thread, from a file to /dev/null, for each profile: lines of a
+ * measure log as they are, the same with the cache warm, requests of task and steps, of rows as
+ * JSON, and frames of 256 packed programs. The requests are repeated up to 20,000. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* bench_train [STEPS [THREADS [published|small|mlp|lstm|tiramisu]]] -- training and predicting with a
+/* bench_train [STEPS [THREADS [published|small|mlp|lstm|tiramisu]]] - training and predicting with
+ *   a
  * network on random data: 600 programs of 5 leaves, Adam, 1000*MSE + MAPE, gradients
  * clipped. "published" is the counterpart of scripts/bench_torch.py, which runs the
  * same training step in PyTorch; tiramisu the widths CDMPP compares with; the others are

@@ -1,9 +1,10 @@
 /* bench_tune MODEL TASKS RECORDS [TRIALS] -- what a search costs beside measuring.
  *
- * The task, target and hardware are those of the first record of a log. Programs are not run: what they take is the
- * whole model's answer, give or take 5 % that depend on the program. Parts: how many candidates a second can be
- * made, lowered and scored; searches: batches of ten, candidates looked at a second (made, lowered, scored, chosen
- * among, and learned from) and milliseconds a trial. One thread. */
+ * The task, target and hardware are those of the first record of a log. Programs are not run: what
+ * they take is the whole model's answer, give or take 5 % that depend on the program. Parts: how
+ * many candidates a second can be made, lowered and scored; searches: batches of ten, candidates
+ * looked at a second (made, lowered, scored, chosen among, and learned from) and milliseconds a
+ * trial. One thread. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,12 @@
-/* bench_tuned TASKS RECORDS [SECONDS [FINAL [MxNxK...]]] -- how fast are the programs of these records beside OpenBLAS,
- * in GFLOP/s of one thread: sgemm of 512x512x512, and of sizes given, in turns with the programs.
+/* bench_tuned TASKS RECORDS [SECONDS [FINAL [MxNxK...]]] -- how fast are the programs of these
+ * records beside OpenBLAS, in GFLOP/s of one thread: sgemm of 512x512x512, and of sizes given, in
+ * turns with the programs.
  *
- * Rounds go over all programs that are left; after each the slower half goes, until FINAL (8) are left, which are measured for
- * SECONDS (5). Prints a line per program left: line of the file, GFLOP/s, of its best over those of the best of 512x512x512, the
- * same of the median of each round, status of a comparison with the program of the unscheduled task. Fixes itself on the
- * last processor that it may use. Weights are packed where the record's layout rewrite option is 2. */
+ * Rounds go over all programs that are left; after each the slower half goes, until FINAL (8) are
+ * left, which are measured for SECONDS (5). Prints a line per program left: line of the file,
+ * GFLOP/s, of its best over those of the best of 512x512x512, the same of the median of each round,
+ * status of a comparison with the program of the unscheduled task. Fixes itself on the last
+ * processor that it may use. Weights are packed where the record's layout rewrite option is 2. */
 #include <cblas.h>
 #include <math.h>
 #include <sched.h>

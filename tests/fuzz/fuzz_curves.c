@@ -1,5 +1,5 @@
-/* Any bytes as a table of curves: no crash; every line is told, or a curve with ascending sizes and times above 0 that can be fitted,
- * and whose law is a number. */
+/* Any bytes as a table of curves: no crash; every line is told, or a curve with ascending sizes and
+ * times above 0 that can be fitted, and whose law is a number. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Any bytes as a printed definition: a first line with the shapes of the key, ", [4], [4]", then the text, whose hash is put into the key. No crash, no
- * leak; what is read has the hash of its text. A first byte '!' allows all assumptions. */
+/* Any bytes as a printed definition: a first line with the shapes of the key, ", [4], [4]", then
+ * the text, whose hash is put into the key. No crash, no leak; what is read has the hash of its
+ * text. A first byte '!' allows all assumptions. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

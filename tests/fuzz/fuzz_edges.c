@@ -1,4 +1,5 @@
-/* A file of edges (zoo_edges.c): any bytes. What is read is a graph: neighbours are vertices, ascending, each vertex is among its own, weights are numbers, and who is read reads. */
+/* A file of edges (zoo_edges.c): any bytes. What is read is a graph: neighbours are vertices,
+ * ascending, each vertex is among its own, weights are numbers, and who is read reads. */
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>

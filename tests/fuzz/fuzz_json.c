@@ -1,5 +1,5 @@
-/* JSON texts of any bytes: no crash; what our own forms accept, a text of another program is read as too, to the same tree; after that no object has a
- * key twice. */
+/* JSON texts of any bytes: no crash; what our own forms accept, a text of another program is read
+ * as too, to the same tree; after that no object has a key twice. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Any bytes as a file of a model of operators of language models: as they are, and with lengths and a checksum that are right. */
+/* Any bytes as a file of a model of operators of language models: as they are, and with lengths and
+ * a checksum that are right. */
 #include "learner/llm_op/llm_op.h"
 #include "mended.h"
 

@@ -1,4 +1,5 @@
-/* Any bytes as a table of operators of language models: no crash, every line is told or a record with sizes that mean something. */
+/* Any bytes as a table of operators of language models: no crash, every line is told or a record
+ * with sizes that mean something. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

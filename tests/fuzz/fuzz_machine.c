@@ -1,5 +1,5 @@
-/* Any bytes as a machine: no crash, no leak; an error says what is wrong; what is accepted keeps the rules of machine.h and link.h and reads
- * back as it was written. */
+/* Any bytes as a machine: no crash, no leak; an error says what is wrong; what is accepted keeps
+ * the rules of machine.h and link.h and reads back as it was written. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Any bytes as a model file: as they are, and with lengths and a checksum that are right. What is taken is asked. */
+/* Any bytes as a model file: as they are, and with lengths and a checksum that are right. What is
+ * taken is asked. */
 #include "features/rows/rows.h"
 #include "learner/model/model.h"
 #include "mended.h"

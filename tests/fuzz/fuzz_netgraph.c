@@ -1,5 +1,6 @@
-/* Any bytes as graphs of networks: no crash, no leak; an error says what is wrong; what is accepted keeps the rules of
- * netgraph.h, reads back as it was written, and is replayed within the laws or refused with a reason. */
+/* Any bytes as graphs of networks: no crash, no leak; an error says what is wrong; what is accepted
+ * keeps the rules of netgraph.h, reads back as it was written, and is replayed within the laws or
+ * refused with a reason. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Any bytes as a saved observer; what is accepted is fitted, applied, and written to text that is accepted
- * again. */
+/* Any bytes as a saved observer; what is accepted is fitted, applied, and written to text that is
+ * accepted again. */
 #include <stdlib.h>
 
 #include "learner/model/model.h"

@@ -1,5 +1,5 @@
-/* Any bytes as an ONNX model: no crash, no leak, an error says what is wrong; what is accepted keeps
- * the invariants of graph.h and can be printed. */
+/* Any bytes as an ONNX model: no crash, no leak, an error says what is wrong; what is accepted
+ * keeps the invariants of graph.h and can be printed. */
 #include <stdint.h>
 #include <stdlib.h>
 

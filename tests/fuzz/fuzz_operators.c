@@ -1,5 +1,5 @@
-/* Any bytes as a program that makes tensors and adds operators: whatever operands and attributes they get,
- * the graph keeps its invariants. */
+/* Any bytes as a program that makes tensors and adds operators: whatever operands and attributes
+ * they get, the graph keeps its invariants. */
 #include <stdint.h>
 
 #include "graph_check.h"

@@ -1,4 +1,5 @@
-/* Any bytes as a file of an operator model: as they are, and with lengths and a checksum that are right. */
+/* Any bytes as a file of an operator model: as they are, and with lengths and a checksum that are
+ * right. */
 #include "learner/operators/operators.h"
 #include "mended.h"
 

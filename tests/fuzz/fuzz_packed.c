@@ -1,5 +1,5 @@
-/* Any bytes as TVM's packed features: the first byte is how many candidates the caller expects. What is
- * accepted is read to its last number. */
+/* Any bytes as TVM's packed features: the first byte is how many candidates the caller expects.
+ * What is accepted is read to its last number. */
 #include <string.h>
 
 #include "base/core/mem.h"

@@ -1,5 +1,5 @@
-/* Any bytes as a plan: no crash, no leak; an error says what is wrong; what is accepted keeps the rules of splitplan.h and reads back
- * as it was written. */
+/* Any bytes as a plan: no crash, no leak; an error says what is wrong; what is accepted keeps the
+ * rules of splitplan.h and reads back as it was written. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

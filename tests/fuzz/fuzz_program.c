@@ -71,9 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             check_rows(rows.leaf, (size_t)rows.n_leaf * CD_N_COL);
             check_tree(&rows);
             cd_buf out = {0};
-            if (rows.n_leaf < 64)
-                MUST(!cd_program_print(program, &out, &err) &&
-                     out.n); /* names are made unique in n*n steps */
+            /* names are made unique in n*n steps */
+            if (rows.n_leaf < 64) MUST(!cd_program_print(program, &out, &err) && out.n);
             cd_buf_free(&out);
             float *copy = cd_arena_alloc(&a, n, sizeof *copy);
             MUST(copy);

@@ -1,4 +1,5 @@
-/* Any bytes as rules of fusion and as samples of kernels: no crash, no leak; an error says what is wrong; what is accepted keeps its rules. */
+/* Any bytes as rules of fusion and as samples of kernels: no crash, no leak; an error says what is
+ * wrong; what is accepted keeps its rules. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

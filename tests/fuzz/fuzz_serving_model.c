@@ -1,4 +1,5 @@
-/* Any bytes as the config.json of a language model: read, or refused with an error; sizes of what is read are whole and positive. */
+/* Any bytes as the config.json of a language model: read, or refused with an error; sizes of what
+ * is read are whole and positive. */
 #include <stdlib.h>
 
 #include "predictor/serving/serving.h"

@@ -1,4 +1,5 @@
-/* The store's importers on any bytes: no crash, and what was taken can be asked for and is JSON. The first byte says which form. */
+/* The store's importers on any bytes: no crash, and what was taken can be asked for and is JSON.
+ * The first byte says which form. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

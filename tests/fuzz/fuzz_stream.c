@@ -1,6 +1,7 @@
-/* Any bytes as what a client of cdmpp-predict --stream sends, in all three formats, with a model of trees that has
- * profile tuner and a task file. The first byte chooses format, profile, cache and how little fits in a line. The number of
- * answers must be the number of requests. Run in the root of the tree. */
+/* Any bytes as what a client of cdmpp-predict --stream sends, in all three formats, with a model of
+ * trees that has profile tuner and a task file. The first byte chooses format, profile, cache and
+ * how little fits in a line. The number of answers must be the number of requests. Run in the root
+ * of the tree. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
-/* The readers of traces on any bytes: no crash, and what was read can be combined, and written as JSON that is JSON. The first byte says which form. */
+/* The readers of traces on any bytes: no crash, and what was read can be combined, and written as
+ * JSON that is JSON. The first byte says which form. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -30,8 +30,9 @@ static inline void graph_check(const cd_graph *g) {
         if ((t->value && cd_expr_dtype_is_float(t->dtype)) ||
             (t->fvalue && !cd_expr_dtype_is_float(t->dtype)))
             abort();
+        /* readable */
         for (int64_t k = 0; t->value && k < cd_graph_shape_elements(&t->shape); k++)
-            kept += t->value[k] != 0; /* readable */
+            kept += t->value[k] != 0;
     }
     if (g->n_value > CD_GRAPH_MAX_VALUES || kept < 0) abort();
     for (uint32_t i = 0; i < g->n_node; i++) graph_check_node(g, i);

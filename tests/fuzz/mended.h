@@ -1,7 +1,10 @@
-/* mended.h -- any bytes as a model file whose lengths and checksum are right, so that the readers behind the frame are reached, those of the weights too.
+/* mended.h -- any bytes as a model file whose lengths and checksum are right, so that the readers
+ * behind the frame are reached, those of the weights too.
  *
- *   CDMPPMDL version 0 H B header weights ...  ->  the same with H as far as there are bytes, B the rest, and a checksum
- *   other bytes                                ->  the header of a file of each version, without weights */
+ *   CDMPPMDL version 0 H B header weights ...  ->  the same with H as far as there are bytes, B the
+ *                                                 rest, and a checksum
+ *   other bytes                                ->  the header of a file of each version, without
+ *                                                 weights */
 #ifndef MENDED_H
 #define MENDED_H
 #include <string.h>

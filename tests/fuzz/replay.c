@@ -1,8 +1,9 @@
 /* replay TARGET FOLDER... -- runs a fuzz target over the files of folders, without an engine.
  *
- * In a build for coverage (CD_FAULT=2) each file is then read again and again, and each time a later allocation is the first that is
- * refused. Targets take it for granted that what was accepted can be written and read again, and stop where it cannot: there that only
- * ends the run. Nothing is freed then, so this finds crashes, not leaks. */
+ * In a build for coverage (CD_FAULT=2) each file is then read again and again, and each time a
+ * later allocation is the first that is refused. Targets take it for granted that what was accepted
+ * can be written and read again, and stop where it cannot: there that only ends the run. Nothing is
+ * freed then, so this finds crashes, not leaks. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdint.h>

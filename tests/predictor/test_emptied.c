@@ -1,4 +1,5 @@
-/* Structs that a caller owns are empty behind their free: it may come twice, and they may be filled again. */
+/* Structs that a caller owns are empty behind their free: it may come twice, and they may be filled
+ * again. */
 #include "emptied.h"
 #include "predictor/estimate/estimate.h"
 #include "predictor/network/network_internal.h"

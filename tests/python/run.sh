@@ -27,9 +27,12 @@ unset CDMPP_MODELS
 export CDMPP_DEFAULT_MODEL=
 export B WORK="$work" CDMPP_LIBRARY="$B/libcdmpp.so" CDMPP_REPLAY="$B/cdmpp-replay" TASKS=$K HELD PYTHONPATH=scripts/python:tests/python PYTHONDONTWRITEBYTECODE=1
 "$PYTHON" tests/python/test_hostile_names.py
+"$PYTHON" tests/python/test_latency.py
 "$PYTHON" tests/python/test_network.py
 "$PYTHON" tests/python/test_operators.py
 "$PYTHON" tests/python/test_serving.py
+"$PYTHON" tests/python/test_stubs.py
+"$PYTHON" tests/python/test_notebook.py
 "$PYTHON" tests/python/test_torch_ops.py
 "$PYTHON" tests/python/test_cdmpp_partition.py
 "$PYTHON" tests/python/test_cdmpp_tvm.py

@@ -155,7 +155,7 @@ class Binding(Case):
         other = cdmpp.Scorer(MODEL, device="t4", nearest=True, devices_file="configs/devices.yaml", tasks=TASKS)
         self.assertTrue(all("device" in r for r in other.predict(other.records(lines))["reasons"]))
         with open("cdmpp.h") as f:
-            names = re.findall(r"#define CDMPP_REASON_(\w+) (\d+)u", f.read())
+            names = re.findall(r"#define CDMPP_REASON_(\w+)\s+(\d+)u", f.read())
         self.assertEqual([int(v) for _, v in names], [1 << k for k in range(len(cdmpp.REASONS))])
 
     def test_definitions_that_are_not_used_are_warnings(self):

@@ -134,6 +134,7 @@ class TestSteps(unittest.TestCase):
                 make()
             self.assertIn(text, str(e.exception))
             self.assertEqual(e.exception.code, code)
+            self.assertNotRegex(str(e.exception), r"tmp\w+\.json")  # the file that a dict is written to
         with steps() as good:
             with self.assertRaises(CdmppError) as e:
                 good.seconds([(0, 3)])

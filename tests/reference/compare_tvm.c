@@ -1,11 +1,11 @@
 /* compare_tvm OURS.h5 TVM.h5 -- features of cdmpp-extract against TVM's own.
  *
- * TVM.h5: rows (R,164) f32, row_ptr (N+1) i64, file (N) i32 index into files,
- * line (N) i32 0-based. A program is found by the last two parts of its path and
- * its line. Rows are compared as a multiset and the five buffer blocks of a row
- * as a set: TVM orders ties of both by addresses. Equal: within 1e-4 of the value
- * or 1e-5. Exit status 0: none is missing and 99.9 % are equal. It also counts the programs whose rows have equal
- * bits once both are in the order of models (cd_rows_order). */
+ * TVM.h5: rows (R,164) f32, row_ptr (N+1) i64, file (N) i32 index into files, line (N) i32 0-based.
+ * A program is found by the last two parts of its path and its line. Rows are compared as a
+ * multiset and the five buffer blocks of a row as a set: TVM orders ties of both by addresses.
+ * Equal: within 1e-4 of the value or 1e-5. Exit status 0: none is missing and 99.9 % are equal. It
+ * also counts the programs whose rows have equal bits once both are in the order of models
+ * (cd_rows_order). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,8 +140,8 @@ static int compare(const cd_dataset *d, const tvm *t) {
         const place key = {tail(name), (uint64_t)t->line[i] + 1, 0};
         const place *p = bsearch(&key, at, d->n, sizeof *at, by_place);
         const size_t ny = (size_t)(t->ptr[i + 1] - t->ptr[i]);
-        const char *why =
-            ny ? "missing" : NULL; /* no rows in TVM: it rejects the program, so may we */
+        /* no rows in TVM: it rejects the program, so may we */
+        const char *why = ny ? "missing" : NULL;
         if (p) {
             const int64_t *r = d->row_ptr + p->program;
             why = difference(d->row + (size_t)r[0] * CD_N_COL, (size_t)(r[1] - r[0]),

@@ -1,13 +1,16 @@
-/* grad_values -- the numbers of one iteration of training, for scripts/check_grads.sh: what a network, its loss, its
- * gradients and its new weights come to, computed element by element from the definitions of the tasks (teeval.h).
+/* grad_values -- the numbers of one iteration of training, for scripts/check_grads.sh: what a
+ * network, its loss, its gradients and its new weights come to, computed element by element from
+ * the definitions of the tasks (teeval.h).
  *
  *   grad_values MODEL.onnx VALUES auto|sum|cross_entropy|squares sgd|sgd-plain|adam WAY
  *   WAY: bit 0 NHWC (else NCHW), bit 1 one operator at a time (else fused)
  *
- * VALUES: a line a tensor, "name count v v v ...", labels and targets of the k-th result as "extra#k"; every input, and every weight without a known content, must be there but
- * for states of the optimizer, which are zeros then. Output, in %.17g: "result NAME n v ...", "loss v", "grad NAME n v ...",
- * "none NAME" (no gradient), "now NAME n v ...", "state NAME n v ...", "missing OP REASON", "unsupported OP REASON".
- * Exit status 0: the numbers are there; 3: something is missing; 1: an error, on standard error. */
+ * VALUES: a line a tensor, "name count v v v ...", labels and targets of the k-th result as
+ * "extra#k"; every input, and every weight without a known content, must be there but for states of
+ * the optimizer, which are zeros then. Output, in %.17g: "result NAME n v ...", "loss v", "grad
+ * NAME n v ...", "none NAME" (no gradient), "now NAME n v ...", "state NAME n v ...", "missing OP
+ * REASON", "unsupported OP REASON". Exit status 0: the numbers are there; 3: something is missing;
+ * 1: an error, on standard error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +28,8 @@ typedef struct named {
 static named *all;
 static int n_all;
 static const char *absent;
-static uint32_t
-    n_given; /* inputs of the network; behind them are the iteration's: labels, targets */
+/* inputs of the network; behind them are the iteration's: labels, targets */
+static uint32_t n_given;
 
 static int read_values(const char *path) {
     FILE *f = fopen(path, "r");
@@ -77,7 +80,8 @@ static void put(const char *what, const cd_graph *g, uint32_t named_as, const cd
     printf("\n");
 }
 
-/* Results stand in the order that graph_grad.h gives: the network's, the loss, gradients, then of each weight its states and itself. */
+/* Results stand in the order that graph_grad.h gives: the network's, the loss, gradients, then of
+ * each weight its states and itself. */
 static void print(const cd_gradient *d, uint32_t results, double *const *out) {
     const cd_graph *g = d->graph;
     for (uint32_t k = 0; k < results; k++)
@@ -133,8 +137,8 @@ static int index_of(const char *s, const char *const *names) {
 }
 
 int main(int argc, char **argv) {
-    static const char *const losses[] = {"auto", "sum", "cross_entropy", "squares", NULL},
-                             *const optimizers[] = {"sgd", "sgd-plain", "adam", NULL};
+    static const char *const losses[] = {"auto", "sum", "cross_entropy", "squares", NULL};
+    static const char *const optimizers[] = {"sgd", "sgd-plain", "adam", NULL};
     const int loss = argc == 6 ? index_of(argv[3], losses) : -1,
               how = argc == 6 ? index_of(argv[4], optimizers) : -1;
     cdmpp_err err = {0};

@@ -1,10 +1,13 @@
-/* member_answers MODEL DATA.h5 MOST -- what the members of a model say about the programs of a data set, the
- * first MOST of them, as one JSON object a line: inputs and answers for scripts/check_export.sh.
+/* member_answers MODEL DATA.h5 MOST -- what the members of a model say about the programs of a data
+ * set, the first MOST of them, as one JSON object a line: inputs and answers for
+ * scripts/check_export.sh.
  *
- *   {"device":0,"flop":1e9,"log_s":-7.1,"kind_log_s":[...],"member_log_s":[...],"row":[[164 numbers],...]}
+ *   {"device":0,"flop":1e9,"log_s":-7.1,"kind_log_s":[...],"member_log_s":[...],"row":[[164
+ *   numbers],...]}
  *
- * log_s is the weighted mean of the kinds. The n-th program is said to be of device n modulo their number. Of every
- * other program all columns are moved by quarters: a column that equals another one in the sample then does not. */
+ * log_s is the weighted mean of the kinds. The n-th program is said to be of device n modulo their
+ * number. Of every other program all columns are moved by quarters: a column that equals another
+ * one in the sample then does not. */
 #include <stdio.h>
 #include <stdlib.h>
 

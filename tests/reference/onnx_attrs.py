@@ -16,17 +16,17 @@ NEWER = {"output_dtype", "block_size", "precision", "saturate", "round_mode", "a
 
 def lists(root):
     text = open(os.path.join(root, "profiler/network/graph/graph_attrs.c")).read()
-    for name, value in re.findall(r'^#define (\w+) "([^"]*)"', text, re.M):
+    for name, value in re.findall(r'^#define (\w+)\s+"([^"]*)"', text, re.M):
         text = re.sub(r'\b%s\b ?(?=[",}])|\b%s\b(?= ")' % (name, name), '"%s"' % value, text)
     known = {}
-    for ops, attrs in re.findall(r'^    \{"([\w ]+)", ((?:"[^"]*"\s*)+)\},', text, re.M):
-        for op in ops.split():
+    for ops, attrs in re.findall(r'^    \{"((?:[\w ]|"\s*")+)",\s*((?:"[^"]*"\s*)+)\},', text, re.M):
+        for op in re.sub(r'"\s*"', "", ops).split():  # a text that is cut in two
             known[op] = set("".join(re.findall(r'"([^"]*)"', attrs)).split())
     return known
 
 
 def rules(root):
-    return set(re.findall(r'^    \{"(\w+)", \d', open(os.path.join(root, "profiler/network/graph/graph_rule.c")).read(), re.M))
+    return set(re.findall(r'^    \{"(\w+)",\s*\d', open(os.path.join(root, "profiler/network/graph/graph_rule.c")).read(), re.M))
 
 
 def main():

@@ -1,4 +1,5 @@
-/* cdmpp-partition -- which device runs which part of a network, by predictions. Reads its options, calls predictor/partition/plan, prints with predictor/partition/report. */
+/* cdmpp-partition -- which device runs which part of a network, by predictions. Reads its options,
+ * calls predictor/partition/plan, prints with predictor/partition/report. */
 #include "predictor/cmd/partition/main_partition.h"
 
 #include <math.h>
@@ -24,17 +25,18 @@ static const cd_option table[] = {
     {"cost-model", 0, "FILE", CD_OPTION_FILES, offsetof(request, cost_model), "*.cdmpp", WHAT,
      "A cost model of cdmpp-train; several: of those that know a device the first one answers for "
      "it. Those in the folders of $CDMPP_MODELS come last (default: the installed default model)"},
+    /* either of the two, by content */
     {"model", 'm', "FILE|NAME", CD_OPTION_FILES, offsetof(request, model), "*.cdmpp|*.onnx", WHAT,
-     NULL}, /* either of the two, by content */
+     NULL},
     {"devices", 'd', "A,B,...", CD_OPTION_TEXT, AT(devices), NULL, WHAT,
      "Devices of the machine; the first one holds inputs and results (default: all of --machine, "
-     "else cpu0,ocl0)"},
+     "else cpu0,ocl0, or cpu0,cpu1 where there is no OpenCL)"},
     {"machine", 0, "FILE", CD_OPTION_FILE, AT(machine), "*.json", WHAT,
      "Description of the machine by cdmpp-partition link measure (default: usual values of cpuN "
      "and oclN, not measured)"},
     {"as", 0, "NAME", CD_OPTION_TEXTS, AT(as), NULL, WHAT,
-     "The cost model's device that stands for all devices, or DEVICE=NAME for one (default: as the "
-     "machine says, else the only one that the model knows)"},
+     "The cost model's device that stands for all devices, or DEVICE=NAME for one; here: this "
+     "machine (default: as the machine says, else the only one that the model knows)"},
     {"list-devices", 0, NULL, CD_OPTION_FLAG, offsetof(request, list_devices), NULL, WHAT,
      "Only list the devices that --as may name: those of the models and those that are described"},
     {"times", 0, "DEVICE=N", CD_OPTION_TEXTS, AT(times), NULL, WHAT,
@@ -47,8 +49,8 @@ static const cd_option table[] = {
      "(configs/devices.yaml here, else the installed one)"},
     {"batch", 'b', "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT,
      "Batch size (default: 1, or what the file says)"},
-    {"batch-size", 0, "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT,
-     NULL}, /* as OpBench calls it */
+    /* as OpBench calls it */
+    {"batch-size", 0, "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT, NULL},
     {"input-size", 0, "N", CD_OPTION_INT, AT(input_size), "1..1048576", WHAT,
      "Edge of the image or length of the sequence of networks of the zoo (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(dim), NULL, WHAT,
@@ -154,6 +156,7 @@ static const cd_option table[] = {
 };
 
 static const char *const use[] = {
+    "FILE.onnx [--cost-model FILE] [--devices A,B] [OPTION...]",
     "--network NAME|FILE --cost-model FILE [--devices A,B] [--machine FILE] [OPTION...]",
     "--network NAME|FILE --plan FILE [--run] [OPTION...]",
     "link|curve|correlate|equilibrium|together|pack|qos ...", NULL};
@@ -217,7 +220,9 @@ static cdmpp_status unexpected(const char *word, cdmpp_err *err) {
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     request *r = to;
     size_t n;
-    if (said->operand.n) return unexpected(said->operand.v[0], err);
+    if (said->operand.n == 1 && !r->network.n && cd_network_operand_is_onnx(said->operand.v[0]))
+        r->network = said->operand;
+    else if (said->operand.n) return unexpected(said->operand.v[0], err);
     CD_TRY(sort_models(r, (cd_arena *)(uintptr_t)&said->arena, &n, err));
     if (r->list_devices) return CDMPP_OK;
     if (n != 1)
@@ -276,7 +281,8 @@ static cdmpp_status list_devices(const request *r, bool json, cdmpp_err *err) {
               : cd_command_result(json, "cdmpp.devices", "cdmpp-partition", r->plan.log, &b, err);
 }
 
-/* Files that were asked for are written before anything is printed, so that output means that all is done. */
+/* Files that were asked for are written before anything is printed, so that output means that all
+ * is done. */
 static cdmpp_status all(const request *r, cd_partition *p, bool json, cdmpp_err *err) {
     cd_buf b = {0};
     CD_TRY(cd_partition_open(&r->plan, p, err));

@@ -1,5 +1,5 @@
-/* main_partition -- the verbs of cdmpp-partition. Each is a command with options of its own: main() calls its function with argv from the verb on, and lists its command for
- * help and completion. */
+/* main_partition -- the verbs of cdmpp-partition. Each is a command with options of its own: main()
+ * calls its function with argv from the verb on, and lists its command for help and completion. */
 #ifndef CD_MAIN_PARTITION_H
 #define CD_MAIN_PARTITION_H
 #include "base/cli/cli.h"

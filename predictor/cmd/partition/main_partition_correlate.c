@@ -1,4 +1,5 @@
-/* Verb "correlate" of cdmpp-partition: which settings a time depends on, and where each of them turns. */
+/* Verb "correlate" of cdmpp-partition: which settings a time depends on, and where each of them
+ * turns. */
 #include "predictor/cmd/partition/main_partition.h"
 #include "profiler/curves/curves.h"
 

@@ -1,4 +1,5 @@
-/* Verb "equilibrium" of cdmpp-partition: operators that are ready at the same time choose their devices. */
+/* Verb "equilibrium" of cdmpp-partition: operators that are ready at the same time choose their
+ * devices. */
 #include "predictor/cmd/partition/main_partition.h"
 #include "predictor/partition/games/games.h"
 

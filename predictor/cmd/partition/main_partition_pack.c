@@ -1,4 +1,5 @@
-/* Verb "pack" of cdmpp-partition: tasks of many operators packed onto the units of a device in one launch, from a table or of a network. */
+/* Verb "pack" of cdmpp-partition: tasks of many operators packed onto the units of a device in one
+ * launch, from a table or of a network. */
 #include <math.h>
 #include <string.h>
 
@@ -41,8 +42,8 @@ static const cd_option table[] = {
      "(configs/devices.yaml here, else the installed one)"},
     {"batch", 'b', "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT,
      "Batch size (default: 1, or what the file says)"},
-    {"batch-size", 0, "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT,
-     NULL}, /* as OpBench calls it */
+    /* as OpBench calls it */
+    {"batch-size", 0, "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT, NULL},
     {"input-size", 0, "N", CD_OPTION_INT, AT(input_size), "1..1048576", WHAT,
      "Edge of the image or length of the sequence of networks of the zoo (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(dim), NULL, WHAT,
@@ -170,7 +171,8 @@ static cdmpp_status pack_table(cd_command_run *r, const char *path, uint32_t uni
     return st;
 }
 
-/* What is no option of this verb has the defaults of a plan; one device stands for all units, and others' load meets all ways alike. */
+/* What is no option of this verb has the defaults of a plan; one device stands for all units, and
+ * others' load meets all ways alike. */
 static cdmpp_status pack_network(cd_command_run *r, request *o, cdmpp_err *err) {
     const cd_partition_options d = cd_partition_defaults();
     cd_partition_options *n = &o->pack.network;

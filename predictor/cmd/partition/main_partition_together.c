@@ -1,4 +1,5 @@
-/* Verb "together" of cdmpp-partition: how many threads each of several operators has, when they share the processors: from a table, or of records that are measured. */
+/* Verb "together" of cdmpp-partition: how many threads each of several operators has, when they
+ * share the processors: from a table, or of records that are measured. */
 #include "base/io/io.h"
 #include "predictor/cmd/partition/main_partition.h"
 #include "predictor/partition/games/games.h"

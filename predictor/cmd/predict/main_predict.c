@@ -1,6 +1,7 @@
-/* cdmpp-predict: its options, which of them go together, and its modes. Predictions are made and printed by predictor/serve and
- * predictor/score. */
+/* cdmpp-predict: its options, which of them go together, and its modes. Predictions are made and
+ * printed by predictor/serve and predictor/score. */
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,7 +83,8 @@ static const cd_option table[] = {
      "With --export: this one of the header's model.members (default: all)"},
     {"out", 0, "FILE", CD_OPTION_OUTPUT, AT(out), NULL, 0, "With --export: file to write"},
     {"info", 0, NULL, CD_OPTION_FLAG, AT(info), NULL, 0,
-     "Print the model's header, one JSON object, and stop"},
+     "Print what the model is: devices, training, errors, version. With --json its whole header, "
+     "one JSON object"},
 };
 
 static cdmpp_status check_stream(const options *o, const cd_cli_args *said, cdmpp_err *err) {
@@ -106,7 +108,8 @@ static cdmpp_status check_stream(const options *o, const cd_cli_args *said, cdmp
     return CDMPP_OK;
 }
 
-/* The modes that need least are decided first: --info and --export read no records, --stream may have no tasks. What is left is records. */
+/* The modes that need least are decided first: --info and --export read no records, --stream may
+ * have no tasks. What is left is records. */
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     if (!o->from != !o->to) return CD_FAIL(err, EUSAGE, "--from and --to go together");
@@ -114,6 +117,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
         return CD_FAIL(err, EUSAGE, "--from and --to read tables or records");
     if (o->from && !o->operators && (o->device || o->eval))
         return CD_FAIL(err, EUSAGE, "--from and --to of records go without --device and --eval");
+    if (!o->model && o->operators && !o->from) o->model = cd_default_model_llm(&o->arena);
     if (!o->model && o->operators && !o->from)
         return CD_FAIL(err, EUSAGE, "--cost-model is missing");
     if (!o->model && !o->operators) {
@@ -203,7 +207,8 @@ static const cd_command self = {
 enum { CACHE = 65536 };
 
 static volatile sig_atomic_t stop;
-/* Files end before their next line. A read of standard input may wait for ever, so the input becomes empty. The second signal kills. */
+/* Files end before their next line. A read of standard input may wait for ever, so the input
+ * becomes empty. The second signal kills. */
 static void on_signal(int sig) {
     const int null = open("/dev/null", O_RDONLY);
     if (null >= 0) (void)dup2(null, STDIN_FILENO);
@@ -223,7 +228,8 @@ static void take_signals(void) {
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Without a row, and where --eval asks for figures without one of them, the command has failed, as an extraction without a record has. */
+/* Without a row, and where --eval asks for figures without one of them, the command has failed, as
+ * an extraction without a record has. */
 cdmpp_status cd_predict_no_figures(size_t rows, size_t scored, cdmpp_err *err) {
     if (!rows) return CD_FAIL(err, ENODATA, "no row was scored: the input is empty");
     if (!scored) return CD_FAIL(err, ENODATA, "no row was scored: none of %zu could be", rows);
@@ -231,8 +237,8 @@ cdmpp_status cd_predict_no_figures(size_t rows, size_t scored, cdmpp_err *err) {
 }
 
 /* ---- records ---- */
-/* Both GPUs of --from and --to, what --nearest goes by, peaks of devices. Only for peaks a file that nobody named may be missing. The caller frees
- * the table. */
+/* Both GPUs of --from and --to, what --nearest goes by, peaks of devices. Only for peaks a file
+ * that nobody named may be missing. The caller frees the table. */
 static cdmpp_status ends_of(const options *o, cd_stream_options *so, cd_device_table **devices,
                             cdmpp_err *err) {
     const cdmpp_status st = cd_predict_devices(o->devices, o->log, devices, err);
@@ -299,11 +305,12 @@ static cdmpp_status explain(const options *o, const cd_model *m, const cd_task_r
     cd_explanation e;
     long number;
     cd_device_table *devices = NULL;
-    cdmpp_status st = cd_extract_line(o->explain, &path, &number, &text,
-                                      err); /* both are filled in part when it fails */
+    /* both are filled in part when it fails */
+    cdmpp_status st = cd_extract_line(o->explain, &path, &number, &text, err);
+    /* exact names alone */
     if (!st && (st = cd_predict_devices(o->devices, o->log, &devices, err)) == CDMPP_EIO &&
         !o->devices)
-        st = CDMPP_OK; /* exact names alone */
+        st = CDMPP_OK;
     if (!st) {
         const cd_predict_line line = {text.p ? text.p : "", text.n, path.p, number};
         st = cd_explain(m, tasks,
@@ -362,17 +369,20 @@ static cdmpp_status write_export(const options *o, const cd_model *m, cdmpp_err 
 
 static cdmpp_status records(options *o, size_t *bad, cdmpp_err *err) {
     cd_model *m = NULL;
-    if (o->info && cd_predict_operators_info(o->model)) return CDMPP_OK;
+    bool is = false;
+    if (o->info) CD_TRY(cd_predict_operators_info(o->model, o->json, &is, err));
+    if (is) return CDMPP_OK;
     CD_TRY(cd_model_load(o->model, &m, err));
     cdmpp_status st = CDMPP_OK;
-    if (o->info) puts(cd_model_header(m));
+    if (o->info) st = cd_predict_info(o->model, cd_model_header(m), o->json, err);
     else st = o->export_to >= 0 ? write_export(o, m, err) : with_tasks(o, m, bad, err);
     cd_model_free(m);
     return st;
 }
 
 /* ---- --operators ---- */
-/* What is known of the destination, for --from with --eval: all measured rows of it. Bad lines are told when they are scored. */
+/* What is known of the destination, for --from with --eval: all measured rows of it. Bad lines are
+ * told when they are scored. */
 static cdmpp_status read_truth(const options *o, const cd_device_table *devices,
                                cd_library_op_data *truth, cdmpp_err *err) {
     const char *only[] = {o->to};
@@ -411,8 +421,8 @@ static cdmpp_status no_rows(const options *o, const cd_library_op_stream *s, cdm
     return cd_predict_no_figures(0, 0, err);
 }
 
-/* Figures are printed before the object with --json and before the warning; a stop by a signal is an error, so nothing of this is printed
- * then. */
+/* Figures are printed before the object with --json and before the warning; a stop by a signal is
+ * an error, so nothing of this is printed then. */
 static cdmpp_status score_operators(const options *o, const cd_library_op_model *m, size_t *bad,
                                     cdmpp_err *err) {
     cd_device_table *devices = NULL;
@@ -479,7 +489,7 @@ static cdmpp_status operators(options *o, size_t *bad, cdmpp_err *err) {
                        "--measured goes with --operators only where the model is one of operators "
                        "of language models");
     cdmpp_status st = o->model ? cd_library_op_model_load(o->model, &m, err) : CDMPP_OK;
-    if (!st && o->info) puts(cd_library_op_model_header(m));
+    if (!st && o->info) st = cd_predict_info(o->model, cd_library_op_model_header(m), o->json, err);
     else if (!st) st = score_operators(o, m, bad, err);
     cd_library_op_model_free(m);
     return st;
@@ -547,8 +557,10 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->json = r->said.json;
     o->log = &r->log;
     if (o->default_model)
-        cd_log_put(o->log, CD_LOG_WARNING, "cost model: %s, %s", o->model,
-                   cd_default_model_what(o->model, what));
+        cd_log_put(o->log,
+                   strstr(cd_default_model_what(o->model, what), "not used") ? CD_LOG_WARNING
+                                                                             : CD_LOG_INFO,
+                   "cost model: %s, %s", o->model, what);
     take_signals();
     const cdmpp_status st = o->operators ? operators(o, &bad, err)
                             : o->stream  ? requests(o, &bad, err)

@@ -14,7 +14,8 @@ cdmpp_status cd_predict_no_figures(size_t rows, size_t scored, cdmpp_err *err);
 cdmpp_status cd_predict_devices(const char *file, cd_log *log, CD_GIVE cd_device_table **out,
                                 cdmpp_err *err);
 
-/* What says of which kind the default model is asked: the device, else the record of --explain, else the first one of the first input. */
+/* What says of which kind the default model is asked: the device, else the record of --explain,
+ * else the first one of the first input. */
 typedef struct cd_predict_asked {
     const char *device, *devices, *explain;
     const cd_texts *input;
@@ -27,7 +28,8 @@ cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a,
 void cd_predict_say_other(const cd_model *m, const char *path, const cd_stream_stats *n,
                           cd_log *log);
 
-/* Tables that are named, and those of folders, in `a`. Errors: EIO, ESCHEMA (a folder without tables), ENOMEM. */
+/* Tables that are named, and those of folders, in `a`. Errors: EIO, ESCHEMA (a folder without
+ * tables), ENOMEM. */
 cdmpp_status cd_predict_tables(const cd_texts *input, cd_arena *a, cd_texts *out, cdmpp_err *err);
 
 /* Options of the command that count for operators of language models. */
@@ -38,9 +40,14 @@ typedef struct cd_predict_llm {
     cd_log *log;
     const volatile sig_atomic_t *stop;
 } cd_predict_llm;
-/* *is: the file is a model of operators of language models, and has been used; *bad: rows that could not be read or answered. */
+/* *is: the file is a model of operators of language models, and has been used; *bad: rows that
+ * could not be read or answered. */
 cdmpp_status cd_predict_llm_operators(const cd_predict_llm *o, bool *is, size_t *bad,
                                       cdmpp_err *err);
-/* --info without --operators: prints the header of a model of operators, of either kind. False: it is another file, or damaged. */
-bool cd_predict_operators_info(const char *path);
+/* --info without --operators: prints what a model of operators is, of either kind. *is false: it is
+ * another file, or damaged. */
+cdmpp_status cd_predict_operators_info(const char *path, bool json, bool *is, cdmpp_err *err);
+/* Prints what the model of this file and header is, in ten lines; json: the header. Errors: EIO,
+ * ENOMEM. */
+cdmpp_status cd_predict_info(const char *path, const char *header, bool json, cdmpp_err *err);
 #endif

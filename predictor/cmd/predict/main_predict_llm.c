@@ -1,4 +1,5 @@
-/* cdmpp-predict --operators with a model of operators of language models: tables of questions, and of what was measured. */
+/* cdmpp-predict --operators with a model of operators of language models: tables of questions, and
+ * of what was measured. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -30,7 +31,8 @@ static cdmpp_status read_measured(const cd_predict_llm *o, const cd_device_table
     return CDMPP_OK;
 }
 
-/* Measured rows that no answer rests on: with which devices they are, as that is what most often does not fit. */
+/* Measured rows that no answer rests on: with which devices they are, as that is what most often
+ * does not fit. */
 static void warn_unused(const cd_predict_llm *o, const cd_llm_op_stream *s,
                         const cd_llm_op_table *t, const cd_device_table *devices) {
     enum { SHOWN = 4 };
@@ -151,24 +153,27 @@ cdmpp_status cd_predict_llm_operators(const cd_predict_llm *o, bool *is, size_t 
         st = cd_err_at(err, cd_llm_op_model_from_bytes(data, n, &m, err), o->model, 0);
     cd_mem_free(data);
     if (*is && !st && o->stream) st = serve_llm(o, bad, err);
-    else if (*is && !st && o->info) puts(m->header);
+    else if (*is && !st && o->info) st = cd_predict_info(o->model, m->header, o->json, err);
     else if (*is && !st) st = score_llm(o, m, bad, err);
     cd_llm_op_model_free(m);
     return st;
 }
 
-bool cd_predict_operators_info(const char *path) {
+cdmpp_status cd_predict_operators_info(const char *path, bool json, bool *is, cdmpp_err *err) {
     cd_llm_op_model *m = NULL;
     cd_library_op_model *library = NULL;
     char *data = NULL;
     size_t n = 0;
-    if (cd_file_read(path, 0, &data, &n, NULL)) return false;
+    cdmpp_status st = CDMPP_OK;
+    *is = false;
+    if (cd_file_read(path, 0, &data, &n, NULL)) return CDMPP_OK;
     const bool llm = !cd_llm_op_model_from_bytes(data, n, &m, NULL),
                other = !llm && !cd_library_op_model_load(path, &library, NULL);
     cd_mem_free(data);
-    if (llm) puts(m->header);
-    if (other) puts(cd_library_op_model_header(library));
+    if (llm) st = cd_predict_info(path, m->header, json, err);
+    if (other) st = cd_predict_info(path, cd_library_op_model_header(library), json, err);
     cd_llm_op_model_free(m);
     cd_library_op_model_free(library);
-    return llm || other;
+    *is = llm || other;
+    return st;
 }

@@ -1,5 +1,6 @@
-/* The default cost model of cdmpp-predict: that of processors or that of GPUs, by the device that the user names, else by the first record. One file answers for all
- * records: those of the other kind name a device that it does not know, and get an error each. */
+/* The default cost model of cdmpp-predict: that of processors or that of GPUs, by the device that
+ * the user names, else by the first record. One file answers for all records: those of the other
+ * kind name a device that it does not know, and get an error each. */
 #include "dataset/extract/extract.h"
 #include "features/task/task.h"
 #include "predictor/cmd/predict/main_predict.h"

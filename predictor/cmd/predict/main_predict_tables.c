@@ -1,4 +1,5 @@
-/* Tables of operators that cdmpp-predict reads: files as they are named, and of a folder all tables below it. */
+/* Tables of operators that cdmpp-predict reads: files as they are named, and of a folder all tables
+ * below it. */
 #include <string.h>
 #include <sys/stat.h>
 

@@ -1,19 +1,21 @@
-/* cdmpp-replay: estimates the latency of whole networks. Options in, predictor/network_estimate computes, predictor/network_report
- * prints. */
+/* cdmpp-replay: estimates the latency of whole networks. Options in, predictor/network_estimate
+ * computes, predictor/network_report prints. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "predictor/cmd/replay/main_replay_llm.h"
+#include "predictor/cmd/replay/main_replay_operands.h"
 #include "predictor/dynamic/dynamic.h"
 #include "predictor/network_report/network_report.h"
 #include "predictor/quantize/quantize.h"
+#include "predictor/score/score.h"
 #include "profiler/network/zoo/zoo.h"
 
 typedef struct options {
     cd_network_estimate_options ask;
-    const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared, *refill_gbs,
-        *deadline_ms; /* numbers of `ask` as text */
+    /* numbers of `ask` as text */
+    const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared, *refill_gbs, *deadline_ms;
     double deadline_s;
     const char *save_graph, *save_schedules, *fit_costs, *trace, *html, *prices;
     cd_texts power;
@@ -21,6 +23,8 @@ typedef struct options {
     const char *at;
     int calibrate, compare, executor;
     cd_replay_llm llm;
+    cd_arena own;
+    cd_replay_operands given;
     bool ops, csv, measured, energy, verbose, list_networks, list_devices;
 } options;
 
@@ -44,18 +48,19 @@ static const cd_option table[] = {
     {"cost-model", 0, "FILE", CD_OPTION_FILES, AT(ask.cost_model), "*.cdmpp", WHAT,
      "A cost model of cdmpp-train. Each device is served by the first one that knows it; then come "
      "those in the folders of $CDMPP_MODELS (default: the installed default model)"},
-    {"model", 'm', "FILE|NAME", CD_OPTION_FILES, AT(ask.mixed), "*.cdmpp|*.onnx", WHAT,
-     NULL}, /* older name of both: the content decides */
+    /* older name of both: the content decides */
+    {"model", 'm', "FILE|NAME", CD_OPTION_FILES, AT(ask.mixed), "*.cdmpp|*.onnx", WHAT, NULL},
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(ask.tasks), NULL, WHAT,
      "Task definitions of a graph: all_tasks.pkl, *.task.pkl, our text form, a text that TVM "
      "printed (*.out), or a folder of these"},
     {"device", 'd', "A,B,...", CD_OPTION_TEXT, AT(ask.device), NULL, WHAT,
-     "Devices (default: what the graph says, or the only one that the models know)"},
+     "Devices; here: this machine, as without --device (default: what the graph says, or the only "
+     "one that the models know, or this machine)"},
     {"batch", 'b', "N,N,...", CD_OPTION_TEXT, AT(ask.batch), NULL, WHAT,
      "Batch sizes of networks, or a range: 1..64 estimates five sizes, 1..64:9 nine, and a law "
      "tells those between (default: 1, or what the file says)"},
-    {"batch-size", 0, "N,N,...", CD_OPTION_TEXT, AT(ask.batch), NULL, WHAT,
-     NULL}, /* as OpBench calls it */
+    /* as OpBench calls it */
+    {"batch-size", 0, "N,N,...", CD_OPTION_TEXT, AT(ask.batch), NULL, WHAT, NULL},
     {"input-size", 0, "N", CD_OPTION_INT, AT(ask.input_size), "1..1048576", WHAT,
      "Edge of the image or length of the sequence of networks of the zoo (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(ask.dim), NULL, WHAT,
@@ -183,6 +188,8 @@ static const cd_option table[] = {
 };
 
 static const char *const use[] = {
+    "NETWORK... [--device A,B,...] [--batch N,N,...] [OPTION...]",
+    "CONFIG.json --gpu A,... [OPTION...]",
     "--graph FILE --cost-model FILE --tasks FILE... --records LOG... [--device NAME] [OPTION...]",
     "--network NAME|FILE --cost-model FILE... --device A,B,... [--batch N,N,...] [OPTION...]",
     "--graph FILE --replay-given [OPTION...]",
@@ -190,6 +197,8 @@ static const char *const use[] = {
     "--llm MODEL.json --gpu A --cost-model FILE [--measured FOLDER] --stream [OPTION...]",
     NULL};
 static const char *const example[] = {
+    "The latency of an ONNX file on this machine",
+    "cdmpp-replay my.onnx",
     "Measured networks, predicted from the best schedules of a log",
     "cdmpp-replay --graph e2e.json --cost-model m.cdmpp --tasks network_info --records "
     "measure_records/zen5 --measured",
@@ -215,6 +224,8 @@ static const cd_command self = {
     "Gives every operator of a network a time, from a cost model and a schedule that is fixed "
     "before, and simulates the queues of the "
     "device: latency with an interval, critical path, peak memory. Devices need not be here.\n\n"
+    "A NETWORK is an ONNX file, a name of the zoo, a graph file or a task file, each as if it were "
+    "given by --network, --graph or --tasks. The config.json of a language model is as --llm.\n\n"
     "from and to are the ends of the 90 % interval. chain is the longest chain of operators, sum "
     "is all operators one after another. memory is what results, inputs and weights take at most. "
     "unlike is the share of the time "
@@ -230,7 +241,7 @@ static const cd_command self = {
     table,
     sizeof table / sizeof *table,
     group,
-    NULL,
+    "*.onnx|*.json|*.csv",
     example,
     NULL,
     see,
@@ -259,7 +270,8 @@ static cdmpp_status numbers(options *o, cdmpp_err *err) {
     return number("deadline-ms", o->deadline_ms, 0, 1e12, 1e-3, &o->deadline_s, err);
 }
 
-/* A graph may be written over itself, because all of it is read before. Over any other file that is read it may not. */
+/* A graph may be written over itself, because all of it is read before. Over any other file that is
+ * read it may not. */
 static cdmpp_status graph_apart(const options *o, const cd_cli_args *said, cdmpp_err *err) {
     cd_option row[sizeof table / sizeof *table];
     cd_command c = {.row = row};
@@ -272,7 +284,8 @@ static cdmpp_status graph_apart(const options *o, const cd_cli_args *said, cdmpp
     return cd_option_outputs_apart(&c, o, said, err);
 }
 
-/* Models, devices, schedules and all else of an estimate would be read by nobody. `its`: NULL behind the last. */
+/* Models, devices, schedules and all else of an estimate would be read by nobody. `its`: NULL
+ * behind the last. */
 static cdmpp_status check_reads(const cd_cli_args *said, const char *mode, const char *const *its,
                                 const char *programs, cdmpp_err *err) {
     for (size_t k = 0; said->given && k < sizeof table / sizeof *table; k++) {
@@ -348,12 +361,18 @@ static cdmpp_status check_vm(const options *o, const cd_cli_args *said, cdmpp_er
 }
 
 /* Options of networks say nothing about --llm, and those of its group nothing about networks. */
-static cdmpp_status check_llm_reads(bool llm, const cd_cli_args *said, cdmpp_err *err) {
+static cdmpp_status check_llm_reads(bool llm, bool network, const cd_cli_args *said,
+                                    cdmpp_err *err) {
     static const char *const its[] = {"cost-model", "devices", "measured", "prices", "level",
                                       "shared",     "jobs",    "verbose",  NULL};
     for (size_t k = 0; said->given && k < sizeof table / sizeof *table; k++) {
-        bool reads = !said->given[k] || (table[k].group == LLM) == llm;
+        bool reads = !said->given[k] || (table[k].group == LLM) == llm ||
+                     (network && !strcmp(table[k].name, "network"));
         for (size_t i = 0; llm && its[i]; i++) reads |= !strcmp(table[k].name, its[i]);
+        if (!reads && llm && !strcmp(table[k].name, "device"))
+            return CD_FAIL(
+                err, EUSAGE,
+                "--device: a language model is served on GPUs, which --gpu names: --gpu h100");
         if (!reads)
             return llm ? CD_FAIL(err, EUSAGE, "--llm does not read --%s", table[k].name)
                        : CD_FAIL(err, EUSAGE, "--%s goes with --llm", table[k].name);
@@ -363,15 +382,21 @@ static cdmpp_status check_llm_reads(bool llm, const cd_cli_args *said, cdmpp_err
 
 /* With --llm the flag --measured has a folder behind it, which is the only operand. */
 static cdmpp_status check_llm(options *o, const cd_cli_args *said, cdmpp_err *err) {
-    CD_TRY(check_llm_reads(true, said, err));
-    if (said->operand.n > (size_t)o->measured)
-        return cd_network_load_unexpected(said->operand.v[o->measured], err);
-    if (o->measured && !said->operand.n)
+    const cd_texts *rest = o->given.language ? &o->given.rest : &said->operand;
+    CD_TRY(check_llm_reads(true, o->given.by_network, said, err));
+    if (rest->n > (size_t)o->measured) return cd_network_load_unexpected(rest->v[o->measured], err);
+    if (o->given.language && !o->llm.list.gpu && !o->llm.runs)
+        return CD_FAIL(err, EUSAGE,
+                       "%.80s is a language model: name the GPU that is to serve it: cdmpp-replay "
+                       "%.80s --gpu h100",
+                       o->llm.model, o->llm.model);
+    if (o->measured && !rest->n)
         return CD_FAIL(err, EUSAGE,
                        "--measured: with --llm expected a folder of measured operators");
     if (o->ask.cost_model.n > 1) return CD_FAIL(err, EUSAGE, "--llm takes one --cost-model");
-    o->llm.measured = o->measured ? said->operand.v[0] : NULL;
-    o->llm.cost_model = o->ask.cost_model.n ? o->ask.cost_model.v[0] : NULL;
+    o->llm.measured = o->measured ? rest->v[0] : NULL;
+    o->llm.cost_model =
+        o->ask.cost_model.n ? o->ask.cost_model.v[0] : cd_default_model_llm(&o->own);
     o->llm.devices = o->ask.devices, o->llm.prices = o->prices;
     CD_TRY(numbers(o, err));
     o->llm.jobs = o->ask.jobs;
@@ -381,9 +406,11 @@ static cdmpp_status check_llm(options *o, const cd_cli_args *said, cdmpp_err *er
 
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
+    if (!o->llm.model)
+        CD_TRY(cd_replay_operands_sort(&o->own, &said->operand, &o->ask, &o->given, err));
+    if (o->given.language) o->llm.model = o->given.language;
     if (o->llm.model) return check_llm(o, said, err);
-    CD_TRY(check_llm_reads(false, said, err));
-    if (said->operand.n) return cd_network_load_unexpected(said->operand.v[0], err);
+    CD_TRY(check_llm_reads(false, false, said, err));
     if (o->list_networks || o->list_devices) return CDMPP_OK;
     if (o->quantize) return check_quantize(o, said, err);
     if (o->executor) return check_vm(o, said, err);
@@ -417,7 +444,8 @@ static cdmpp_status print(const cd_network_report *r, const options *o, bool jso
     return cd_command_print(&b, err);
 }
 
-/* Prices are read before anything is estimated: a mistake in them should not cost the time of the estimates. */
+/* Prices are read before anything is estimated: a mistake in them should not cost the time of the
+ * estimates. */
 static cdmpp_status estimate(const options *o, bool json, cd_network_estimate *e,
                              cd_network_prices *prices, cdmpp_err *err) {
     cd_network_report r = {.e = e,
@@ -543,7 +571,8 @@ static cdmpp_status list_devices(const options *o, bool json, cdmpp_err *err) {
     return st ? st : cd_command_result(json, "cdmpp.devices", "cdmpp-replay", o->ask.log, &b, err);
 }
 
-/* Exit code 3: some estimates failed, some networks were not run, or some lines could not be used. */
+/* Exit code 3: some estimates failed, some networks were not run, or some lines could not be
+ * used. */
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     options *o = to;
     cd_network_estimate e = {0};
@@ -566,5 +595,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
 
 int main(int argc, char **argv) {
     options o = {.ask = cd_network_estimate_defaults(), .deadline_s = NAN, .llm.prompts = -1};
-    return cd_command_main(&self, argc, argv, &o, run);
+    const int code = cd_command_main(&self, argc, argv, &o, run);
+    cd_arena_free(&o.own);
+    return code;
 }

@@ -1,4 +1,5 @@
-/* cdmpp-replay --llm: TTFT, TPOT and memory of a language model from its config.json. Options in, predictor/serving computes and prints. */
+/* cdmpp-replay --llm: TTFT, TPOT and memory of a language model from its config.json. Options in,
+ * predictor/serving computes and prints. */
 #include "predictor/cmd/replay/main_replay_llm.h"
 
 #include <math.h>
@@ -6,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/io/io.h"
+#include "predictor/estimate/estimate.h"
 #include "predictor/serve/serve.h"
+#include "profiler/describe/describe.h"
 
 /* What has to live as long as the answers. */
 typedef struct {
@@ -75,7 +78,8 @@ static bool alike(const cd_serving_config *a, const cd_serving_config *b, bool t
     return !strcmp(a->gpu, b->gpu) && (!types || a->linear == b->linear);
 }
 
-/* Each GPU is told of once, with each type where `types`. Those of a list follow each other; in rows of --runs, which may take turns, the first ones name most GPUs. */
+/* Each GPU is told of once, with each type where `types`. Those of a list follow each other; in
+ * rows of --runs, which may take turns, the first ones name most GPUs. */
 static bool said(const work *w, size_t i, bool types) {
     if (i && alike(&w->c[i], &w->c[i - 1], types)) return true;
     for (size_t k = 0; k < i; k++)
@@ -101,8 +105,9 @@ static void say_new(const cd_replay_llm *o, const work *w, cd_log *log) {
         const cd_device *d;
         const cd_device *twin;
         if (said(w, i, false)) continue;
+        /* refused later */
         if (cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) || d->kind == CD_DEVICE_CPU)
-            continue; /* refused later */
+            continue;
         if (!cd_llm_op_model_about(w->ops, d, &twin) || cd_serving_tables_have(w->tables, d))
             continue;
         if (twin)
@@ -124,9 +129,10 @@ static void say_new(const cd_replay_llm *o, const work *w, cd_log *log) {
 static void say_unused(const cd_replay_llm *o, const work *w, cd_log *log) {
     for (size_t i = 0; o->measured && i < w->n; i++) {
         const cd_device *d;
+        /* refused later */
         if (said(w, i, false) || cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) ||
             d->kind == CD_DEVICE_CPU)
-            continue; /* refused later */
+            continue;
         bool any = cd_serving_tables_have(w->tables, d);
         for (int f = 0; !any && f < CD_LLM_OP_N_FAMILY; f++) {
             const cd_device *twin = cd_llm_op_twin_of(w->ops, d, (cd_llm_op_family)f);
@@ -172,8 +178,47 @@ static cdmpp_status open_tables(const cd_replay_llm *o, cd_command_run *r, work 
     return CDMPP_OK;
 }
 
+/* The GPU of this machine, by the name that its driver has. */
+static cdmpp_status gpu_here(work *w, cd_log *log, const char **out, cdmpp_err *err) {
+    cd_describe_entry e;
+    cd_describe_name is;
+    cdmpp_err why = {0};
+    const cdmpp_status st = cd_describe_gpu_apart("cuda", "", &e, &why);
+    if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "a device");
+    if (st)
+        return CD_FAIL(err, EUSAGE, "no GPU of this machine answers (%.120s): name one, --gpu h100",
+                       why.msg);
+    cd_describe_name_entry(&e, w->devices, &is);
+    if (!is.described)
+        return CD_FAIL(
+            err, EUSAGE,
+            "nobody describes this machine's GPU (%.80s): name one that is like it, --gpu h100",
+            e.name);
+    if (!(*out = cd_arena_text(&w->arena, is.name))) return CD_FAIL(err, ENOMEM, "names");
+    cd_log_put(log, CD_LOG_INFO, "--gpu: here is %s (%s)", *out, e.name);
+    return CDMPP_OK;
+}
+
+/* A name that is typed wrong is an error before any model is loaded. Those of a table are errors of
+ * their lines. */
+static cdmpp_status check_gpus(work *w, cd_log *log, cdmpp_err *err) {
+    const char *here = NULL;
+    const cd_device *d;
+    for (size_t i = 0; i < w->n; i++) {
+        if (!strcmp(w->c[i].gpu, CD_MODEL_SET_HERE) &&
+            cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL)) {
+            if (!here) CD_TRY(cd_err_key(err, gpu_here(w, log, &here, err), "--gpu"));
+            w->c[i].gpu = here;
+        }
+        CD_TRY(cd_err_key(err, cd_device_table_find(w->devices, w->c[i].gpu, &d, err), "--gpu"));
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     cd_diag diag = {0};
+    CD_TRY(load_devices(o->devices, &r->log, &w->devices, err));
+    if (!o->runs) CD_TRY(check_gpus(w, &r->log, err));
     CD_TRY(cd_serving_model_load(o->model, &w->m, err));
     for (size_t i = 0; i < w->n; i++) CD_TRY(cd_serving_model_typed(&w->m, w->c[i].linear, err));
     say_model(o, w, &r->log);
@@ -182,7 +227,6 @@ static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *
     if (st && diag.n) cd_command_reported(st, err);
     cd_diag_free(&diag);
     CD_TRY(st);
-    CD_TRY(load_devices(o->devices, &r->log, &w->devices, err));
     say_half(w, &r->log);
     say_wide(w, &r->log);
     if (!o->stream) cd_replay_llm_say_asked(w->c, w->n, &w->stacks, &r->log);
@@ -220,6 +264,17 @@ static bool of_one(const cd_replay_llm *o, cdmpp_status st) {
            (o->runs && st == CDMPP_ESCHEMA);
 }
 
+/* Tables as --markdown says. */
+static cdmpp_status result(const cd_replay_llm *o, cd_command_run *r, const char *schema, cd_buf *b,
+                           cdmpp_err *err) {
+    cd_buf columns = {0};
+    if (r->said.json || o->markdown || b->oom || !b->p)
+        return cd_command_result(r->said.json, schema, "cdmpp-replay", &r->log, b, err);
+    cd_replay_llm_columns(&columns, b->p);
+    cd_buf_free(b);
+    return cd_command_result(false, schema, "cdmpp-replay", &r->log, &columns, err);
+}
+
 static cdmpp_status print(const cd_replay_llm *o, cd_command_run *r, const cd_serving_said *v,
                           size_t n, cdmpp_err *err) {
     cd_buf b = {0};
@@ -230,16 +285,28 @@ static cdmpp_status print(const cd_replay_llm *o, cd_command_run *r, const cd_se
         if (st) cd_buf_free(&b);
         CD_TRY(st);
     }
-    return cd_command_result(r->said.json, "cdmpp.serving", "cdmpp-replay", &r->log, &b, err);
+    return result(o, r, "cdmpp.serving", &b, err);
 }
 
-/* All of them; the tables of steps are of the first alone. A single one that is refused is an error. */
+/* The tables of steps, which say it too, are of the first configuration alone. */
+static void say_waits(size_t waits, size_t n, cd_log *log) {
+    if (waits && n > 1)
+        cd_log_put(log, CD_LOG_WARNING,
+                   "in %zu of %zu configurations the prompt's step waits for the host, which hands "
+                   "out its kernels no faster: "
+                   "a faster GPU or more of them do not shorten TTFT there (host_bound in --json)",
+                   waits, n);
+}
+
+/* All of them; the tables of steps are of the first alone. A single one that is refused is an
+ * error. */
 static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     cd_serving_said *v = CD_NEWN(&w->arena, cd_serving_said, w->n);
     cd_serving_answer *a = CD_NEWN(&w->arena, cd_serving_answer, w->n);
     cdmpp_err *why = CD_NEWN(&w->arena, cdmpp_err, w->n);
     if (!v || !a || !why) return CD_FAIL(err, ENOMEM, "%zu answers", w->n);
     bool first = true;
+    size_t waits = 0;
     cd_serving_bad bad = {0};
     cd_replay_llm_novel of = {{0}, 0};
     for (size_t i = 0; i < w->n; i++) {
@@ -260,10 +327,11 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
                                  !st && first ? p + 1 : NULL,
                                  &why[i]};
         if (st) r->exit_code = 3;
-        else cd_replay_llm_novel_add(&of, p, 2), first = false;
+        else cd_replay_llm_novel_add(&of, p, 2), first = false, waits += p->waits;
     }
     cd_serving_bad_tell(&bad, o->runs, on_bad, &r->log);
     cd_replay_llm_say_done(v, w->n, &r->log);
+    say_waits(waits, w->n, &r->log);
     cd_replay_llm_novel_say(o, &of, w->n, &r->log);
     cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     return print(o, r, v, w->n, err);
@@ -320,16 +388,18 @@ static void warn_no_price(const char *path, price_list *t, const work *w, cd_log
             cd_log_put(log, CD_LOG_WARNING, "%s has no price of %s", path, w->c[i].gpu);
 }
 
-static cdmpp_status print_sweep(cd_command_run *r, const cd_serving_sweep *s, cdmpp_err *err) {
+static cdmpp_status print_sweep(const cd_replay_llm *o, cd_command_run *r,
+                                const cd_serving_sweep *s, cdmpp_err *err) {
     cd_buf b = {0};
     if (r->said.json) cd_serving_sweep_json(s, true, &b);
     else cd_serving_sweep_text(s, &b);
-    return cd_command_result(r->said.json, "cdmpp.serving_sweep", "cdmpp-replay", &r->log, &b, err);
+    return result(o, r, "cdmpp.serving_sweep", &b, err);
 }
 
 static void on_step(void *ctx, size_t taken) { cd_progress_step(ctx, taken); }
 
-/* One that was stopped prints what it has, and is still an error. A picture does not say that it is of a part. */
+/* One that was stopped prints what it has, and is still an error. A picture does not say that it is
+ * of a part. */
 static cdmpp_status run_sweep(const cd_replay_llm *o, cd_command_run *r, work *w,
                               const cd_serving_sweep_options *ask, cdmpp_err *err) {
     cd_serving_sweep s = {0};
@@ -338,11 +408,11 @@ static cdmpp_status run_sweep(const cd_replay_llm *o, cd_command_run *r, work *w
     cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     if (st == CDMPP_EINTERRUPTED && s.n) {
         cdmpp_err why = {0};
-        const cdmpp_status printed = print_sweep(r, &s, &why);
+        const cdmpp_status printed = print_sweep(o, r, &s, &why);
         if (printed) st = printed, *err = why;
     }
     if (!st && o->picture) st = cd_serving_sweep_picture(&s, o->picture, err);
-    if (!st) st = print_sweep(r, &s, err);
+    if (!st) st = print_sweep(o, r, &s, err);
     cd_serving_sweep_free(&s);
     return st;
 }

@@ -24,13 +24,12 @@ void cd_replay_llm_novel_say(const cd_replay_llm *o, const cd_replay_llm_novel *
         if (!(x->most[k] > 0) ||
             1u << k & (CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR | CD_LLM_OP_NEW_SIZE))
             continue;
-        cd_buf_putf(&b, "%s%.*s %.3g %%", b.n ? ", " : "", (int)w.n, w.p, 100 * x->most[k]);
+        cd_buf_putf(&b, "%s%.3g %% %s a new %.*s", b.n ? ", " : "", 100 * x->most[k],
+                    b.n ? "with" : "is of operators with", (int)w.n, w.p);
     }
     if (b.n && !b.oom)
-        cd_log_put(
-            log, CD_LOG_WARNING,
-            "%s: no training row has what this asks for (up to so much of a step's operators: %s)",
-            o->cost_model, b.p);
+        cd_log_put(log, CD_LOG_WARNING, "%s: of a step's time up to %s (not in the training rows)",
+                   o->cost_model, b.p);
     if (x->unknown)
         cd_log_put(log, CD_LOG_WARNING,
                    "%zu of %zu configurations have no interval: no experiment tells how far off "

@@ -77,7 +77,9 @@ cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err) {
     CD_TRY(cd_option_number("tpot", o->tpot, 1e-3, 1e9, &v, err));
     if (!o->cost_model)
         return CD_FAIL(err, EUSAGE,
-                       "--llm: expected --cost-model with a model of operators of language models");
+                       "--llm: no model of operators of language models is installed: --cost-model "
+                       "FILE names one, "
+                       "which cdmpp-train makes (docs/reference/llm-operators.md)");
     if (!o->list.gpu && !o->runs) return CD_FAIL(err, EUSAGE, "--llm: expected --gpu, as h100");
     if (o->rate && o->list.concurrency)
         return CD_FAIL(err, EUSAGE, "--rate and --concurrency are two loads");

@@ -1,4 +1,5 @@
-/* cdmpp-replay --llm: what was asked and is done otherwise, or not at all. Nothing of it is silent. */
+/* cdmpp-replay --llm: what was asked and is done otherwise, or not at all. Nothing of it is
+ * silent. */
 #include "predictor/cmd/replay/main_replay_llm.h"
 
 /* How many of the list are so, and the first of them. */

@@ -3,6 +3,7 @@
 
 #include "predictor/cmd/tune/main_tune.h"
 #include "predictor/score/score.h"
+#include "predictor/network/network.h"
 #include "profiler/network/source/source.h"
 
 typedef cd_main_tune options;
@@ -15,13 +16,13 @@ static const cd_option table[] = {
     {"network", 0, "NAME|FILE", CD_OPTION_TEXT, AT(network), NULL, WHAT,
      "The network: a name of the zoo (resnet-50 ...) or an ONNX file, all its tasks are tuned; "
      "with --tasks one that those files name, with its weights"},
-    {"model-name", 0, "NAME", CD_OPTION_TEXT, AT(what.network), NULL, WHAT,
-     NULL}, /* older name; a file only with the next one */
+    /* older name; a file only with the next one */
+    {"model-name", 0, "NAME", CD_OPTION_TEXT, AT(what.network), NULL, WHAT, NULL},
     {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(what.source), CD_NETWORK_SOURCES, WHAT, NULL},
     {"batch", 'b', "N", CD_OPTION_INT, AT(what.batch), "1..1048576", WHAT,
      "Batch size of the network (default: 1, or what the file says)"},
-    {"batch-size", 0, "N", CD_OPTION_INT, AT(what.batch), "1..1048576", WHAT,
-     NULL}, /* older name */
+    /* older name */
+    {"batch-size", 0, "N", CD_OPTION_INT, AT(what.batch), "1..1048576", WHAT, NULL},
     {"input-size", 0, "N", CD_OPTION_INT, AT(what.input_size), "1..1048576", WHAT,
      "Edge of the image or length of the sequence (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(what.dim), NULL, WHAT,
@@ -82,7 +83,7 @@ static const cd_option table[] = {
     {"per-round", 0, "N", CD_OPTION_INT, AT(session.per_round), "1..10000", END,
      "Candidates that are asked for at a time (default: 16, fewer where trials are few)"},
     {"seconds", 0, "N", CD_OPTION_INT, AT(session.seconds), "1..100000000", END,
-     "No round begins later than this. calibrate: the whole run (default: 300, at most 3600)"},
+     "No round begins later than this. calibrate: the whole run (default: 300, 15 to 3600)"},
     {"early-stopping", 0, "N", CD_OPTION_INT, AT(session.early_stopping), "1..100000000", END,
      "Leave a task after so many trials without a better one"},
     {"runs", 0, "N", CD_OPTION_INT, AT(session.runs), "1..2000000000", END,
@@ -91,8 +92,9 @@ static const cd_option table[] = {
      "Stop when the later half of the trials made it faster by less than this"},
     {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), "*.json", KEEP,
      "The log that grows: records of TVM's auto_scheduler. What it has already is told to the "
-     "tuner and counts. calibrate: the model (default: here.cdmpp, of a GPU here-gpu.cdmpp); its "
-     "log is beside it, here.records.json"},
+     "tuner and counts. calibrate: the model (default: of this machine, in "
+     "$XDG_DATA_HOME/cdmpp/models, ~/.local/share/cdmpp/models); its log is beside it, "
+     "*.records.json"},
     {"warm", 0, "FILE", CD_OPTION_FILES, AT(session.warm), NULL, KEEP,
      "Logs or a store (*.db): the best of the same task, or of the nearest shapes of the same "
      "operator, are tried first"},
@@ -175,9 +177,14 @@ static const cd_option table[] = {
     {"run-networks", 0, "NAME|FILE|none", CD_OPTION_TEXTS, AT(networks), NULL, KEEP,
      "calibrate: a network that is run at the end, so that what a network adds to its operators is "
      "known; at least four of them, or none (default: seven built-in ones; on CUDA none)"},
+    {"cpu-time", 0, NULL, CD_OPTION_FLAG, AT(cpu_time), NULL, END,
+     "calibrate: --seconds counts processor time of this command and of what it starts, not the "
+     "clock's: on a machine that others use the run takes longer, and measures as many programs. "
+     "Not for a GPU or a board"},
     {"force", 0, NULL, CD_OPTION_FLAG, AT(force), NULL, KEEP,
-     "calibrate: write the model also where the machine is too noisy, or held out programs are no "
-     "better"},
+     "calibrate: measure also where the machine is too busy (with --out), and write the model also "
+     "where times are too noisy, or held out programs are no better. Its intervals are wider by "
+     "the noise, and never narrower than before"},
     {"list-tuners", 0, NULL, CD_OPTION_FLAG, AT(list_tuners), NULL, SEARCH, "List the tuners"},
     {"templates", 0, NULL, CD_OPTION_FLAG, AT(templates), NULL, WHAT,
      "Print the templates of each task that would be tried, --trials-per-task of each (default: "
@@ -300,8 +307,8 @@ static cdmpp_status check_search(options *o, cdmpp_err *err) {
 static cdmpp_status check_emit(const options *o, cdmpp_err *err) {
     static const char *const kind[] = {"cpu", "opencl", "cuda"};
     if (o->emit_dir && o->emit < 0) return CD_FAIL(err, EUSAGE, "--emit-dir goes with --emit");
-    if (o->emit < 0 || (!o->what.target && !o->what.network))
-        return CDMPP_OK; /* a task file may say its own target */
+    /* a task file may say its own target */
+    if (o->emit < 0 || (!o->what.target && !o->what.network)) return CDMPP_OK;
     const char *target = o->what.target ? o->what.target : "llvm";
     const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
     if (k && !strcmp(k->name, kind[o->emit])) return CDMPP_OK;
@@ -309,7 +316,8 @@ static cdmpp_status check_emit(const options *o, cdmpp_err *err) {
                    target);
 }
 
-/* That of this machine's GPU, or the installed one where the device is a GPU: an OpenCL device may be a processor. */
+/* That of this machine's GPU, or the installed one where the device is a GPU: an OpenCL device may
+ * be a processor. */
 static const char *default_of_gpu(options *o, const char *backend) {
     const char *gpu = o->session.gpu ? o->session.gpu : "",
                *here = cd_default_model_gpu(&o->arena, backend, gpu);
@@ -321,8 +329,9 @@ static const char *default_of_gpu(options *o, const char *backend) {
                : NULL;
 }
 
-/* Without --cost-model the default one: the installed one or this machine's, of CPUs or of GPUs. A board is neither. The tasks of a
- * file may be of any target, so there the user names the target or the model. */
+/* Without --cost-model the default one: the installed one or this machine's, of CPUs or of GPUs. A
+ * board is neither. The tasks of a file may be of any target, so there the user names the target or
+ * the model. */
 static void take_default_model(options *o) {
     const char *target = o->what.target ? o->what.target : o->what.network ? "llvm" : "";
     const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
@@ -437,7 +446,8 @@ static cdmpp_status check_replay(options *o, cdmpp_err *err) {
                    o->plan.tuner[0]->ranker ? o->plan.tuner[0]->name : "a tuner");
 }
 
-/* --network is one of the task files, where there are some; else it says itself whether it is a file or a name of the zoo. */
+/* --network is one of the task files, where there are some; else it says itself whether it is a
+ * file or a name of the zoo. */
 static cdmpp_status take_network(options *o, cdmpp_err *err) {
     cd_tune_tasks_options *w = &o->what;
     if (!o->network) return CDMPP_OK;
@@ -453,12 +463,18 @@ static cdmpp_status take_network(options *o, cdmpp_err *err) {
 
 static cdmpp_status check_all(options *o, const cd_cli_args *said, cdmpp_err *err) {
     o->operand = said->operand;
+    if (o->operand.n == 1 && !o->network && !o->replays &&
+        cd_network_operand_is_onnx(o->operand.v[0])) {
+        o->network = o->operand.v[0];
+        o->operand.n = 0;
+    }
     CD_TRY(take_network(o, err));
     CD_TRY(cd_network_source_kind(o->what.source, o->what.network, &o->what.source, err));
     if (cd_main_tune_is_calibrate(o)) return cd_main_tune_calibrate_check(o, err);
-    if (o->force || o->given.n || o->networks.n || o->devices)
-        return CD_FAIL(err, EUSAGE,
-                       "--force, --run-networks, --records and --devices go with calibrate");
+    if (o->force || o->cpu_time || o->given.n || o->networks.n || o->devices)
+        return CD_FAIL(
+            err, EUSAGE,
+            "--force, --cpu-time, --run-networks, --records and --devices go with calibrate");
     if (o->core_type >= 0 && (o->list_tuners || o->space_dump || o->templates || o->replays))
         return CD_FAIL(err, EUSAGE, "--core-type goes with a search: nothing is measured here");
     if (o->session.host.n && (o->list_tuners || o->space_dump || o->templates || o->replays))
@@ -481,6 +497,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
 
 /* ---- what it says about itself ---- */
 static const char *const use[] = {
+    "FILE.onnx [--target TARGET] [--tuner NAME] [--trials N] --out LOG [OPTION...]",
     "--network NAME|FILE [--target TARGET] [--tuner NAME] [--trials N] --out LOG [OPTION...]",
     "--tasks FILE [--task KEY|#I] [--target TARGET] [--tuner NAME] [--trials N] --out LOG "
     "[OPTION...]",
@@ -530,16 +547,18 @@ static const cd_command self = {
     "with the same command: nothing is measured twice. With --host a board compiles and measures "
     "them; a connection that is lost ends the run (exit status 6), "
     "and the same command goes on.\n\n"
-    "Trials of a network go where weight x latency is expected to fall most, after a first round "
-    "for every task. At the end the best "
+    "Trials of a network go where weight x latency is expected to fall most, after a short first "
+    "round for every task. At the end the best "
     "program of each task is compared with the reference on its real shapes and measured by turns "
     "with the untuned one; a best one that is wrong or "
     "slower is refused and the untuned one kept.\n\n"
     "calibrate measures programs of built-in networks, or of those that are named, for at most "
-    "--seconds. It runs some networks, too. It corrects the cost model by them, tells what that "
-    "changes on programs held out, and writes here.cdmpp, which cdmpp commands in this folder use "
-    "where no model is named. With --target cuda or opencl it measures a GPU, and writes "
-    "here-gpu.cdmpp; with --host a board.\n\n"
+    "--seconds. First it looks whether the machine is quiet: where the same program takes now this "
+    "long and now that long, it ends at once. It runs some networks, too. It corrects the cost "
+    "model by them, tells what that "
+    "changes on programs held out, and writes a model that all commands of this user use on this "
+    "machine where no model is named. With --target cuda or opencl it measures a GPU; with --host "
+    "a board.\n\n"
     "The exit status is 3 when some task has no program that runs.",
     table,
     sizeof table / sizeof *table,
@@ -558,6 +577,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->json = r->said.json;
     o->log = o->session.log = &r->log;
     o->session.stop = r->stop;
+    o->argc = r->argc, o->argv = r->argv;
     if (o->pynq)
         cd_log_put(o->log, CD_LOG_WARNING,
                    "--target pynq: programs for the ARM processor of the board; its accelerator, "

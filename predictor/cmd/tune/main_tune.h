@@ -23,23 +23,34 @@ typedef struct cd_main_tune {
     cd_arena arena;
     const char *records; /* calibrate: the log that grows */
     cd_texts given;      /* calibrate: logs in the place of measurements */
-    cd_texts
-        networks; /* calibrate: run for what a network adds to its operators; after the check n 0: none */
+    /* calibrate: run for what a network adds to its operators; after the check n 0: none */
+    cd_texts networks;
     bool force; /* calibrate: write in any case */
     bool list_tuners, space_dump, templates, dry_run, replays, json, check;
+    bool cpu_time; /* calibrate: --seconds are of the processor */
+    int argc;      /* the command line as given */
+    char **argv;
     cd_log *log;
     size_t bad; /* items that failed: exit code 3 */
 } cd_main_tune;
 
-/* The mode that the options ask for. Items that fail are counted in o->bad. Errors: those of the mode. */
+/* The mode that the options ask for. Items that fail are counted in o->bad. Errors: those of the
+ * mode. */
 cdmpp_status cd_main_tune_run(cd_main_tune *o, cdmpp_err *err);
 
-/* The verb "calibrate" (main_tune_calibrate.c). Defaults of its options are set where they are checked. */
+/* The verb "calibrate" (main_tune_calibrate.c). Defaults of its options are set where they are
+ * checked. */
 bool cd_main_tune_is_calibrate(const cd_main_tune *o);
 cdmpp_status cd_main_tune_calibrate_check(cd_main_tune *o, cdmpp_err *err);
 cdmpp_status cd_main_tune_calibrate(cd_main_tune *o, cdmpp_err *err);
-/* --device of a search against the kind of its target. Errors: EUSAGE (it is of the other kind; no GPU is here and no model is named). */
+/* --device of a search against the kind of its target. Errors: EUSAGE (it is of the other kind; no
+ * GPU is here and no model is named). */
 cdmpp_status cd_main_tune_device_check(const cd_main_tune *o, cdmpp_err *err);
+/* Peak in GFLOP/s of what measured: of one core of a processor, of a GPU; 0: nobody describes
+ * it. */
+double cd_main_tune_peak(cd_tune_session *s);
+/* The command that estimates the network with the records, in o->arena; NULL: there is none. */
+const char *cd_main_tune_use(cd_main_tune *o, const cd_tune_session *s);
 /* Who ranks and who measures, where the user named a GPU. */
 void cd_main_tune_device_say(const cd_main_tune *o, bool named);
 #endif

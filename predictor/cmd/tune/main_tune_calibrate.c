@@ -1,5 +1,7 @@
-/* cdmpp-tune calibrate: a model corrected for this machine, for its processor or a GPU of it. Here are its options and the tasks that programs are drawn of; the work is done by
+/* cdmpp-tune calibrate: a model corrected for this machine, for its processor or a GPU of it. Here
+ * are its options and the tasks that programs are drawn of; the work is done by
  * predictor/calibrate. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,11 +10,13 @@
 #include "predictor/cmd/tune/main_tune.h"
 
 typedef cd_main_tune options;
-enum { LIMIT_S = 300, MOST_S = 3600, RUN_S = 4, BUILD_S = 15, BUDGET_MS = 50 };
+enum { LIMIT_S = 300, LEAST_S = 15, MOST_S = 3600, RUN_S = 4, BUILD_S = 15, BUDGET_MS = 50 };
 
-/* Networks of all families, whose operators other networks have too: programs are drawn of their tasks. The first RUN are run, too, large and small ones by
- * turns. The recurrent one makes a thousand short calls: without it, what large operators pay in a network is taken for the cost of a call. */
-enum { RUN = 8 };
+/* Networks of all families, whose operators other networks have too: programs are drawn of their
+ * tasks. The first RUN are run, too, large and small ones by turns. The recurrent one makes a
+ * thousand short calls: without it, what large operators pay in a network is taken for the cost of
+ * a call. */
+enum { RUN = 8, FEW = 12 }; /* FEW: with less --trials there is nothing to learn from */
 static const char *usual[] = {"mobilenet-v3-small",
                               "resnext-50",
                               "alexnet",
@@ -55,23 +59,14 @@ static cdmpp_status name_log(options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static bool is_named(const char *path, const char *name) {
-    const char *slash = strrchr(path, '/');
-    return !strcmp(slash ? slash + 1 : path, name);
-}
-
 /* Whose logs they are, no file of this machine's name may claim. */
 static cdmpp_status check_given(const options *o, cdmpp_err *err) {
     const cd_tune_session_options *s = &o->session;
     if (!o->what.file.n)
         return CD_FAIL(err, EUSAGE, "--records needs --tasks: the definitions of their tasks");
-    if (!o->out || is_named(o->out, CD_DEFAULT_MODEL_HERE) ||
-        is_named(o->out, CD_DEFAULT_MODEL_HERE_GPU))
-        return CD_FAIL(
-            err, EUSAGE, "--records needs --out%s: %s is of the machine that measured it",
-            o->out ? ", another name" : "",
-            o->out && is_named(o->out, CD_DEFAULT_MODEL_HERE_GPU) ? CD_DEFAULT_MODEL_HERE_GPU
-                                                                  : CD_DEFAULT_MODEL_HERE);
+    if (!o->out)
+        return CD_FAIL(err, EUSAGE,
+                       "--records needs --out: logs do not say whether they are of this machine");
     if (s->seconds || s->trials || s->budget_ms || s->timeout_s || s->build_timeout_s || s->isa ||
         s->cflags || s->jobs || s->cache || s->seed || o->what.target || o->what.threads ||
         o->networks.n)
@@ -99,7 +94,7 @@ static cdmpp_status check_gpu(const options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Its model may not be found by itself in this folder. */
+/* Its model may not be found by itself. */
 static cdmpp_status check_board(options *o, cdmpp_err *err) {
     if (o->given.n)
         return CD_FAIL(err, EUSAGE, "--records measures nothing: --host does not go with it");
@@ -107,10 +102,10 @@ static cdmpp_status check_board(options *o, cdmpp_err *err) {
         return CD_FAIL(err, EUSAGE,
                        "--host: the processor of a board is measured, not --target %.20s",
                        o->what.target);
-    if (!o->out || is_named(o->out, CD_DEFAULT_MODEL_HERE))
+    if (!o->out)
         return CD_FAIL(err, EUSAGE,
-                       "--host needs --out, another name than " CD_DEFAULT_MODEL_HERE
-                       ", which is of this machine");
+                       "--host needs --out: the user's models are found on this machine, and a "
+                       "board is another one");
     if (o->networks.n && strcmp(o->networks.v[0], "none") != 0)
         return CD_FAIL(err, EUSAGE, "--run-networks: networks are not run on a board");
     static const char *none[] = {"none"};
@@ -118,12 +113,18 @@ static cdmpp_status check_board(options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Under the name of the other kind nobody would find it. */
-static cdmpp_status check_out(const options *o, cdmpp_err *err) {
-    const char *other = is_gpu(o) ? CD_DEFAULT_MODEL_HERE : CD_DEFAULT_MODEL_HERE_GPU;
-    if (!is_named(o->out, other)) return CDMPP_OK;
-    return CD_FAIL(err, EUSAGE, "--out: %s is the name of a model of %s", other,
-                   is_gpu(o) ? "a processor" : "a GPU");
+/* What takes its time on a quiet machine, however few programs are measured. */
+static cdmpp_status check_seconds(const options *o, cdmpp_err *err) {
+    if (o->session.seconds > MOST_S)
+        return CD_FAIL(err, EUSAGE, "calibrate: expected --seconds %d to %d, found %d", LEAST_S,
+                       MOST_S, o->session.seconds);
+    if (!o->session.seconds || o->session.seconds >= LEAST_S) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE,
+                   "calibrate: expected --seconds %d or more, found %d: the check of noise (2 s), "
+                   "reading the model and the tasks (1 s), drawing (2 s), the least number of "
+                   "programs (7 s) and the fit (3 s) take "
+                   "so long",
+                   LEAST_S, o->session.seconds);
 }
 
 cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
@@ -150,9 +151,11 @@ cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
     if (is_gpu(o)) CD_TRY(check_gpu(o, err));
     else if (o->session.gpu) return CD_FAIL(err, EUSAGE, "--gpu goes with --target cuda or opencl");
     if (o->given.n) CD_TRY(check_given(o, err));
-    if (o->session.seconds > MOST_S)
-        return CD_FAIL(err, EUSAGE, "calibrate: expected --seconds 1 to %d, found %d", MOST_S,
-                       o->session.seconds);
+    if (o->cpu_time && (o->session.host.n || is_gpu(o) || o->given.n))
+        return CD_FAIL(
+            err, EUSAGE,
+            "--cpu-time: the time of a GPU, a board or logs is not that of this processor");
+    CD_TRY(check_seconds(o, err));
     if (!o->session.seconds) o->session.seconds = LIMIT_S;
     if (!o->networks.n && runs_networks(k)) o->networks = (cd_texts){RUN, usual};
     if (o->networks.n == 1 && !strcmp(o->networks.v[0], "none")) o->networks.n = 0;
@@ -160,20 +163,17 @@ cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
         return CD_FAIL(err, EUSAGE,
                        "--run-networks: expected %d networks or more, or none, found %zu",
                        CD_NETWORK_COST_FEWEST, o->networks.n);
-    if (o->out) CD_TRY(check_out(o, err));
-    if (!o->out) o->out = is_gpu(o) ? CD_DEFAULT_MODEL_HERE_GPU : CD_DEFAULT_MODEL_HERE;
     o->default_model = !o->model;
     if (!o->model && (is_gpu(o) || cd_record_first_is_gpu(o->given.v, o->given.n)))
         o->model = cd_default_model_gpu_plain(&o->arena);
-    if (!o->model)
-        o->model =
-            cd_default_model_plain(&o->arena); /* where it knows no GPU, calibrating says so */
-    if (!o->model) return cd_default_model_missing(err);
-    return name_log(o, err);
+    /* where it knows no GPU, calibrating says so */
+    if (!o->model) o->model = cd_default_model_plain(&o->arena);
+    return o->model ? CDMPP_OK : cd_default_model_missing(err);
 }
 
 /* ---- tasks ---- */
-/* A key does not tell everything (padding is not in it): of two networks with tasks of one key the first has it. */
+/* A key does not tell everything (padding is not in it): of two networks with tasks of one key the
+ * first has it. */
 static cdmpp_status add_task(cd_task_registry *all, const cd_task *t, cdmpp_err *err) {
     const cd_str key = {t->workload_key, strlen(t->workload_key)};
     const cd_task *added;
@@ -225,7 +225,8 @@ static cdmpp_status read_tasks(const options *o, cd_task_registry **out, cdmpp_e
 }
 
 /* ---- run ---- */
-/* One thread: the records that models are trained on are mostly of one. The target says so to the generators. */
+/* One thread: the records that models are trained on are mostly of one. The target says so to the
+ * generators. */
 static cdmpp_status take_target(options *o, cdmpp_err *err) {
     char text[160];
     if (is_gpu(o)) return cd_target_check(o->what.target, o->log, err);
@@ -278,19 +279,79 @@ static cdmpp_status given_once(options *o, cdmpp_err *err) {
     return st;
 }
 
+/* Without --out the user's model of this processor, or of the GPU that is measured. */
+static cdmpp_status name_out(options *o, cdmpp_err *err) {
+    cd_describe_identity machine;
+    const char *backend = NULL;
+    if (o->out) return name_log(o, err);
+    if (is_gpu(o)) {
+        cd_describe_entry e;
+        backend = cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)})->name;
+        CD_TRY(cd_describe_gpu_apart(backend, o->session.gpu ? o->session.gpu : "", &e, err));
+        cd_describe_identity_gpu(&e, &machine);
+    } else CD_TRY(cd_describe_identity_cpu("", &machine, err));
+    CD_TRY(cd_user_model_path(&o->arena, backend, &machine, &o->out, err));
+    return name_log(o, err);
+}
+
+static void put_word(cd_buf *b, const char *word) {
+    if (b->n) cd_buf_puts(b, " ");
+    cd_escape_shell(b, cd_str_of(word));
+}
+
+/* The command as it was given, without --seconds, and without --trials where it asks
+ * for too few programs. */
+static cdmpp_status name_again(const options *o, cd_buf *b, cdmpp_err *err) {
+    static const char *const valued[] = {"--seconds", "--trials"};
+    if (o->argc) put_word(b, o->argv[0]); /* with its folder, where it is not found without */
+    for (int i = 1; i < o->argc; i++) {
+        const char *word = o->argv[i];
+        bool left_out = false;
+        for (size_t k = 0; k < sizeof valued / sizeof *valued; k++) {
+            const size_t n = strlen(valued[k]);
+            if (strncmp(word, valued[k], n) != 0 || (word[n] && word[n] != '=') ||
+                (k == 1 && o->session.trials >= FEW))
+                continue;
+            left_out = true;
+            i += !word[n];
+        }
+        if (!left_out) put_word(b, word);
+    }
+    return b->oom ? CD_FAIL(err, ENOMEM, "command line") : CDMPP_OK;
+}
+
+/* The check of noise is the first of all. A busy machine gets more time for each program, so that
+ * none is taken for one that hangs. */
+static cdmpp_status check_quiet(const options *o, cd_measure *measure, cd_noise_program *quiet,
+                                cdmpp_err *err) {
+    if (!measure || is_gpu(o)) return CDMPP_OK;
+    /* without --out the model would answer for this machine in all commands */
+    const bool keep = o->force && o->out;
+    CD_TRY(cd_calibrate_quiet(o->what.threads, keep, o->log, quiet, err));
+    if (quiet->noise > CD_CALIBRATE_NOISE)
+        cd_measure_run_limit(measure, o->session.timeout_s * fmin(4, quiet->high_s / quiet->low_s));
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
     const cd_measure_options mo = how_measured(o);
+    const double begin = cd_clock_wall();
     cd_task_registry *tasks = NULL;
     const cd_record_listener l = {.note = on_note, .ctx = o->log};
     cd_measure *measure = NULL;
     cd_calibrate_board board = {0};
-    cd_buf b = {0};
+    cd_buf b = {0}, again = {0};
+    cd_noise_program quiet = {0};
     cdmpp_status st = open_machine(o, &mo, &l, &measure, &board.measure, err);
+    if (!st) st = check_quiet(o, measure, &quiet, err);
+    if (!st) st = name_again(o, &again, err);
+    if (!st) st = name_out(o, err);
     if (!st) st = given_once(o, err);
     if (!st) st = read_tasks(o, &tasks, err);
     board.tasks = tasks;
+    cd_calibrate_here here = {.measure = measure, .cpu_time = o->cpu_time};
     const cd_calibrate_clock clock =
-        board.measure ? cd_calibrate_clock_board(&board) : cd_calibrate_clock_here(measure);
+        board.measure ? cd_calibrate_clock_board(&board) : cd_calibrate_clock_here(&here);
     const cd_calibrate_options co = {
         .model = o->model,
         .by_default = o->default_model && cd_default_model_is_gpu_plain(o->model),
@@ -315,6 +376,9 @@ cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
         .force = o->force,
         .json = o->json,
         .clock = &clock,
+        .begin_s = o->cpu_time ? 1e-9 : begin,
+        .quiet = quiet.low_s > 0 ? &quiet : NULL,
+        .again = again.p,
         .log = o->log,
         .stop = o->session.stop};
     if (!st) st = cd_calibrate_run(&co, &b, err);
@@ -322,6 +386,7 @@ cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
                                                       o->log, &b, st ? NULL : err)
                                   : CDMPP_OK;
     cd_buf_free(&b);
+    cd_buf_free(&again);
     cd_task_registry_free(tasks);
     cd_measure_close(measure);
     cd_remote_measure_close(board.measure);

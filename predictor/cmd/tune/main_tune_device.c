@@ -1,4 +1,5 @@
-/* --device of a search: the device of the model whose answers rank candidates. Programs are measured here, so it must be one of the kind of the programs. */
+/* --device of a search: the device of the model whose answers rank candidates. Programs are
+ * measured here, so it must be one of the kind of the programs. */
 #include <string.h>
 
 #include "predictor/cmd/tune/main_tune.h"

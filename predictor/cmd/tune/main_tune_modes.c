@@ -76,6 +76,8 @@ static cdmpp_status tune(options *o, cd_tune_session *s, cdmpp_err *err) {
         CD_TRY(cd_tune_session_write_code(s, (cd_dialect)o->emit, o->emit_dir ? o->emit_dir : ".",
                                           err));
     cd_tune_session_warn(s);
+    s->peak_gflops = cd_main_tune_peak(s);
+    if (o->tune) s->use = cd_main_tune_use(o, s);
     (o->json ? cd_tune_session_print_json : cd_tune_session_print_text)(&b, s);
     return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", o->log, &b, err);
 }
@@ -107,7 +109,8 @@ static void take_board(options *o, const cd_tune_session *s) {
     o->session.device = name;
 }
 
-/* Programs run here: of a model of several devices this machine's answers where no target names one. Of a GPU's programs it does where the model is corrected for the GPU. */
+/* Programs run here: of a model of several devices this machine's answers where no target names
+ * one. Of a GPU's programs it does where the model is corrected for the GPU. */
 static bool is_for_here(const options *o, const cd_model *m, const cd_tune_tasks *w) {
     if (!m || o->session.device || o->session.nearest) return false;
     if (!o->default_model && cd_model_here(m) &&
@@ -118,7 +121,8 @@ static bool is_for_here(const options *o, const cd_model *m, const cd_tune_tasks
     return o->default_model || cd_model_n_device(m) > 1;
 }
 
-/* Which device of the model this machine is. The installed model of GPUs is only taken for a target of the user's. */
+/* Which device of the model this machine is. The installed model of GPUs is only taken for a target
+ * of the user's. */
 static cdmpp_status host_of(options *o, const cd_model *m, cdmpp_err *err) {
     const cd_backend_kind *k =
         o->what.target ? cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)})
@@ -166,9 +170,9 @@ static cdmpp_status run_session_there(options *o, cdmpp_err *err) {
     const cd_measure_options mo = cd_tune_session_measure(&o->session);
     const cd_record_listener l = {.note = on_note, .ctx = o};
     cdmpp_status st = o->session.host.n ? open_board(o, &l, &s, err)
-                      : o->dry_run
-                          ? CDMPP_OK
-                          : cd_measure_open(&mo, &s.measure, err); /* first of all: it forks */
+                      : o->dry_run      ? CDMPP_OK
+                                   /* first of all: it forks */
+                                   : cd_measure_open(&mo, &s.measure, err);
     if (!st && o->what.target) st = cd_target_check(o->what.target, o->log, err);
     if (!st) st = cd_tune_tasks_read(&o->what, o->log, &what, err);
     if (!st) st = o->dry_run ? print_tasks(o, &what, err) : with_model(o, &s, err);

@@ -79,7 +79,8 @@ static void add_value(maker *m, cd_emit_region *r, cd_emit_value *v, uint32_t re
     m->position[buffer] = r->n_value++;
 }
 
-/* One round for each role, in the order of the enumeration: so arguments (inputs, constants, results) stand before the inner values. */
+/* One round for each role, in the order of the enumeration: so arguments (inputs, constants,
+ * results) stand before the inner values. */
 static cdmpp_status make_values(maker *m, uint32_t region, cd_emit_region *r, cdmpp_err *err) {
     const cd_offload_region *x = &m->p->a->plan->region[region];
     const uint32_t *group = m->p->a->plan->group + x->first;
@@ -172,7 +173,8 @@ static cdmpp_status make_code(maker *m, uint32_t region, const char *prefix, uin
     return CDMPP_OK;
 }
 
-/* A task that comes twice in a region has one program (code_of). dialect -1: no programs, the back end reads the operators. */
+/* A task that comes twice in a region has one program (code_of). dialect -1: no programs, the back
+ * end reads the operators. */
 static cdmpp_status make_steps(maker *m, uint32_t region, cd_emit_region *r, int dialect,
                                cdmpp_err *err) {
     const cd_offload_region *x = &m->p->a->plan->region[region];
@@ -205,7 +207,8 @@ static cdmpp_status make_steps(maker *m, uint32_t region, cd_emit_region *r, int
 
 /* ---- regions ---- */
 
-/* A back end whose text does not run on the host gets a stand-in in C: the steps are made a second time for that dialect. */
+/* A back end whose text does not run on the host gets a stand-in in C: the steps are made a second
+ * time for that dialect. */
 static cdmpp_status one_region(maker *m, uint32_t k, cd_emit_files *out, cdmpp_err *err) {
     const cd_offload_region *x = &m->p->a->plan->region[k];
     const cd_emit_backend *b = cd_emit_of(m->p, k);
@@ -225,8 +228,8 @@ static cdmpp_status one_region(maker *m, uint32_t k, cd_emit_files *out, cdmpp_e
     return cd_emit_c.emit(r, out, err);
 }
 
-/* The host program and the report come last: they need all regions and `used`. Buffers remember a failed allocation, so one test at the
- * end is enough. */
+/* The host program and the report come last: they need all regions and `used`. Buffers remember a
+ * failed allocation, so one test at the end is enough. */
 static cdmpp_status make_all(maker *m, cd_emit_files *out, cdmpp_err *err) {
     cd_emit_plan *p = m->p;
     p->n_region = p->a->plan->n_region;

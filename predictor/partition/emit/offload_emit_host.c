@@ -1,7 +1,8 @@
 /* main.c and Makefile: values once, constants once, regions in their order. */
 #include <string.h>
 
-/* The first makes the same numbers as cd_tensor_fill and cd_tensor_fill_weight: value number k, element i. */
+/* The first makes the same numbers as cd_tensor_fill and cd_tensor_fill_weight: value number k,
+ * element i. */
 #include "base/text/text.h"
 #include "predictor/partition/emit/embed/host_fill.c.in.h"
 #include "predictor/partition/emit/embed/host_work.c.in.h"

@@ -1,4 +1,5 @@
-/* Back end, an example: the operators of a region as JSON, for an accelerator whose compiler reads that. Programs are its own business. */
+/* Back end, an example: the operators of a region as JSON, for an accelerator whose compiler reads
+ * that. Programs are its own business. */
 #include <string.h>
 
 #include "predictor/partition/emit/emit.h"
@@ -46,8 +47,8 @@ static void put_step(cd_buf *b, const cd_emit_region *r, const cd_emit_step *s) 
     cd_buf_puts(b, "]}");
 }
 
-/* All that a back end must do: add a file and write values and steps. Values have their numbers in the workload, which are equal in all
- * regions. */
+/* All that a back end must do: add a file and write values and steps. Values have their numbers in
+ * the workload, which are equal in all regions. */
 static cdmpp_status emit(const cd_emit_region *r, cd_emit_files *out, cdmpp_err *err) {
     cd_buf *b = cd_emit_add(out, r->name, ".json");
     if (!b) return CD_FAIL(err, ENOMEM, "source");

@@ -33,8 +33,8 @@ static uint32_t put_values(const cd_emit_region *r, cd_buf *b) {
     return n;
 }
 
-/* A launch numbers the buffers of its program: parameters, then scratch. Here they become positions in value[]: parameters by the step's
- * arguments, scratch behind all values of the region. */
+/* A launch numbers the buffers of its program: parameters, then scratch. Here they become positions
+ * in value[]: parameters by the step's arguments, scratch behind all values of the region. */
 static uint32_t put_launches(const cd_emit_region *r, cd_buf *b) {
     uint32_t most = 1, n = 0;
     for (uint32_t s = 0; s < r->n_step; s++)

@@ -1,4 +1,5 @@
-/* Writes network.json: the arguments, steps and launches of each region, each constant once, and the conversions between devices. */
+/* Writes network.json: the arguments, steps and launches of each region, each constant once, and
+ * the conversions between devices. */
 #include <stdio.h>
 #include <string.h>
 
@@ -79,7 +80,8 @@ static void put_step(const cd_emit_region *r, const cd_emit_step *s, cd_buf *b) 
     cd_buf_puts(b, "]}");
 }
 
-/* "call" is the same for every back end: where its own text does not run on the host, the C stand-in has that symbol. */
+/* "call" is the same for every back end: where its own text does not run on the host, the C
+ * stand-in has that symbol. */
 static void put_region(const cd_emit_plan *p, uint32_t k, cd_buf *b) {
     const cd_emit_region *r = &p->region[k];
     cd_buf_putf(b, "  {\"name\": \"%s\", \"device\": ", r->name);

@@ -2,7 +2,8 @@
  *
  *   emitted.txt   "DIGEST  NAME", a line for each file, as sha256sum has it
  *
- * The list is written before the files, with old and new ones, and after them, with the new ones: an emission that is stopped between leaves no file unlisted. */
+ * The list is written before the files, with old and new ones, and after them, with the new ones:
+ * an emission that is stopped between leaves no file unlisted. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,7 +87,8 @@ static cdmpp_status read_list(const char *dir, list *out, cdmpp_err *err) {
     return st;
 }
 
-/* old: the entries of the earlier emission too, for the time while files are written; NULL: the final list. */
+/* old: the entries of the earlier emission too, for the time while files are written; NULL: the
+ * final list. */
 static cdmpp_status write_list(const cd_emit_files *f, const list *old, const char *dir,
                                cdmpp_err *err) {
     char path[PATH], hex[DIGEST + 1];
@@ -154,8 +156,8 @@ static cdmpp_status write_files(const cd_emit_files *f, const char *dir, cdmpp_e
     return CDMPP_OK;
 }
 
-/* All checks come before the first change. Then list (old and new), files, removal, list (new): a stop between two steps leaves no file
- * unlisted. */
+/* All checks come before the first change. Then list (old and new), files, removal, list (new): a
+ * stop between two steps leaves no file unlisted. */
 cdmpp_status cd_emit_write(const cd_emit_files *f, const char *dir, cdmpp_err *err) {
     list old = {0};
     if (strlen(dir) > MOST_DIR)

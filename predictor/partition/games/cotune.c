@@ -1,5 +1,5 @@
-/* Threads for each of several operators that run at the same time. Few ways of sharing are all tried; else one thread at a time is moved while that helps
- * (Liu et al., IPDPS 2019). */
+/* Threads for each of several operators that run at the same time. Few ways of sharing are all
+ * tried; else one thread at a time is moved while that helps (Liu et al., IPDPS 2019). */
 #include "predictor/partition/games/cotune.h"
 
 #include <math.h>
@@ -84,7 +84,8 @@ static cdmpp_status climb(tuner *t) {
     return CDMPP_OK;
 }
 
-/* Ways to give n operators at least one thread each out of `all`, or to leave some idle: C(all, n). */
+/* Ways to give n operators at least one thread each out of `all`, or to leave some idle: C(all,
+ * n). */
 static double ways(uint32_t all, uint32_t n) {
     double w = 1;
     for (uint32_t i = 1; i <= n && w < 1e12; i++) w = w * (all - n + i) / i;

@@ -5,10 +5,12 @@
 #include "base/io/io.h"
 #include "predictor/partition/games/cotune.h"
 
-/* A table of operators, or what cdmpp-profile sweep measured of one: its rows of factor "threads". */
+/* A table of operators, or what cdmpp-profile sweep measured of one: its rows of factor
+ * "threads". */
 typedef struct source {
     cd_csv_table t;
-    const char *op; /* of a sweep: its name, by the file's; NULL: the column operator says it */
+    /* of a sweep: its name, by the file's; NULL: the column operator says it */
+    const char *op;
     size_t factor, error, name, threads, seconds, bytes; /* columns; bytes: SIZE_MAX without one */
 } source;
 
@@ -108,7 +110,8 @@ static cdmpp_status add_source(cd_cotune_table *s, const source *f, cdmpp_err *e
     return CDMPP_OK;
 }
 
-/* The number of threads is known before the first row is added, because each operator has a time for every number of them. */
+/* The number of threads is known before the first row is added, because each operator has a time
+ * for every number of them. */
 static cdmpp_status of_sources(cd_cotune_table *s, uint32_t threads, const source *f, size_t n,
                                cdmpp_err *err) {
     s->threads = threads;

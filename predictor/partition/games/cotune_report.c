@@ -1,5 +1,6 @@
-/* Result of co-tuning as a table and as JSON. Times beside the others are evaluated again here, with the threads that were chosen; where there are fewer
- * threads than operators nothing was chosen. */
+/* Result of co-tuning as a table and as JSON. Times beside the others are evaluated again here,
+ * with the threads that were chosen; where there are fewer threads than operators nothing was
+ * chosen. */
 #include <math.h>
 
 #include "base/text/text.h"

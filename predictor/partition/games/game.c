@@ -1,4 +1,5 @@
-/* Operators that choose their devices for themselves. Best responses find an equilibrium; branch and bound finds the best assignment to compare it with. */
+/* Operators that choose their devices for themselves. Best responses find an equilibrium; branch
+ * and bound finds the best assignment to compare it with. */
 #include "predictor/partition/games/game.h"
 
 #include <math.h>
@@ -53,7 +54,8 @@ static double load_on(const cd_game *g, const uint32_t *where, uint32_t d) {
     return sum;
 }
 
-/* Loads are summed again for each player and device: this verifies the result of play(), so it shares nothing with it. */
+/* Loads are summed again for each player and device: this verifies the result of play(), so it
+ * shares nothing with it. */
 double cd_game_gain(const cd_game *g, const uint32_t *where, uint32_t *who) {
     double most = 0;
     for (uint32_t k = 0; k < g->n_op; k++) {
@@ -79,7 +81,8 @@ static uint32_t response(const cd_game *g, const uint32_t *where, const double *
     return best;
 }
 
-/* Everyone starts where it is fastest alone. It ends: each move makes the sorted list of loads smaller in the order of words. */
+/* Everyone starts where it is fastest alone. It ends: each move makes the sorted list of loads
+ * smaller in the order of words. */
 static void play(const cd_game *g, cd_game_result *r) {
     for (uint32_t k = 0; k < g->n_op; k++)
         for (uint32_t d = 1; d < g->n_device; d++)
@@ -91,9 +94,8 @@ static void play(const cd_game *g, cd_game_result *r) {
             const uint32_t d = response(g, r->where, r->load, k);
             if (d == r->where[k]) continue;
             r->where[k] = d, r->n_move++;
-            loads(
-                g, r->where,
-                r->load); /* from nothing: no drift, so no circle of moves that only rounding sees */
+            /* from nothing: no drift, so no circle of moves that only rounding sees */
+            loads(g, r->where, r->load);
             moved = true;
         }
     }
@@ -114,7 +116,8 @@ static double fastest(const cd_game *g, uint32_t k) {
     return t;
 }
 
-/* Branch and bound in depth: the bound is the largest load so far, or the mean load with what is left at its fastest. False: too many nodes. */
+/* Branch and bound in depth: the bound is the largest load so far, or the mean load with what is
+ * left at its fastest. False: too many nodes. */
 static bool descend(optimum *o, uint32_t i) {
     const cd_game *g = o->g;
     double most = 0, sum = o->rest[i];
@@ -138,7 +141,8 @@ static bool descend(optimum *o, uint32_t i) {
     return true;
 }
 
-/* Searches below the equilibrium, which is the first bound. Large operators come first, because they decide the makespan and cut most. */
+/* Searches below the equilibrium, which is the first bound. Large operators come first, because
+ * they decide the makespan and cut most. */
 static cdmpp_status find_best(const cd_game *g, uint64_t most, cd_game_result *r, cdmpp_err *err) {
     enum { DEEP = 512 };
     cd_arena own = {0};

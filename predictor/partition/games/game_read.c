@@ -1,4 +1,5 @@
-/* Operators and devices of a game, out of CSV or JSON. Both forms fill the same two matrices, so that nothing behind this file knows which it was. */
+/* Operators and devices of a game, out of CSV or JSON. Both forms fill the same two matrices, so
+ * that nothing behind this file knows which it was. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Result of a game as a table and as JSON: who is where, the loads, and what the equilibrium costs beside the optimum. */
+/* Result of a game as a table and as JSON: who is where, the loads, and what the equilibrium costs
+ * beside the optimum. */
 #include "base/text/text.h"
 #include "predictor/partition/games/game.h"
 

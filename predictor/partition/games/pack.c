@@ -1,5 +1,6 @@
-/* Tasks of many operators packed onto units in one launch: a simulation of list scheduling, from one end of a task to the next. The priority is the longest
- * chain behind an operator, which is what the bounds of the header are proved for. */
+/* Tasks of many operators packed onto units in one launch: a simulation of list scheduling, from
+ * one end of a task to the next. The priority is the longest chain behind an operator, which is
+ * what the bounds of the header are proved for. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ typedef struct {
     uint32_t *on; /* (units) the operator whose task it runs; UINT32_MAX: idle */
 } packer;
 
-/* Errors name the operator. The number of tasks is limited, because each becomes a row of the result. */
+/* Errors name the operator. The number of tasks is limited, because each becomes a row of the
+ * result. */
 static cdmpp_status check_ops(const packer *k, uint32_t n_after, uint64_t *tasks, cdmpp_err *err) {
     if (!k->units) return CD_FAIL(err, ERANGE, "0 units");
     *tasks = 0;
@@ -44,7 +46,8 @@ static cdmpp_status check_ops(const packer *k, uint32_t n_after, uint64_t *tasks
     return CDMPP_OK;
 }
 
-/* Successors of each operator as rows first[i] .. first[i+1] of to[], then a topological order by counting (Kahn). */
+/* Successors of each operator as rows first[i] .. first[i+1] of to[], then a topological order by
+ * counting (Kahn). */
 static cdmpp_status sort(packer *k, cdmpp_err *err) {
     uint32_t end = 0;
     for (uint32_t i = 0; i < k->n; i++)
@@ -67,7 +70,8 @@ static cdmpp_status sort(packer *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* From the last operator to the first: the longest chain of each; of all operators the work and the time one after the other. */
+/* From the last operator to the first: the longest chain of each; of all operators the work and the
+ * time one after the other. */
 static void measure(packer *k, cd_pack *out) {
     for (uint32_t i = k->n; i-- > 0;) {
         const uint32_t o = k->order[i];

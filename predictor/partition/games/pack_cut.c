@@ -1,5 +1,6 @@
-/* Operators cut into tasks, packed, and put together to calls. The packing knows only how long a task is; what starting a call and waiting for another unit cost
- * is counted afterwards, when it is known which tasks became one call and who waits for whom. */
+/* Operators cut into tasks, packed, and put together to calls. The packing knows only how long a
+ * task is; what starting a call and waiting for another unit cost is counted afterwards, when it is
+ * known which tasks became one call and who waits for whom. */
 #include <math.h>
 
 #include "predictor/partition/games/pack.h"
@@ -19,8 +20,9 @@ typedef struct {
     uint32_t n_node, n_edge, *last, *edge; /* last (n_work): the node that others wait for */
     node *node;
     cd_pack_op *op; /* (n_node) */
-    uint32_t *next, *given,
-        *open; /* (n_node, units): first task of the node for a unit, tasks that it has begun, its call; NONE */
+    /* (n_node, units): first task of the node for a unit, tasks that it has begun, its call;
+     * NONE */
+    uint32_t *next, *given, *open;
     uint32_t *order, *unit; /* (n_call) calls in the order of their start, and their units */
     uint32_t n_call;
     cd_pack_call *call; /* (n_call) */
@@ -64,8 +66,9 @@ static void add_edge(cutter *k, uint32_t from) {
     k->op[k->n_node - 1].n_after++;
 }
 
-/* An operator that is not cut is one node, else each part is one, behind the part before. Edges between operators are filled in when all nodes are known, because
- * operators may stand in any order: until then they are numbers of operators. */
+/* An operator that is not cut is one node, else each part is one, behind the part before. Edges
+ * between operators are filled in when all nodes are known, because operators may stand in any
+ * order: until then they are numbers of operators. */
 static void add_work(cutter *k, uint32_t w, double least_s) {
     const cd_pack_work *x = &k->n->work[w];
     const bool cut = is_cut(k->n, x, least_s);
@@ -121,7 +124,8 @@ static void share_out(cutter *k, const cd_pack *p) {
         }
 }
 
-/* A task goes on with the unit's call if that is of the same node, else it begins one. last (units): the node that a unit was at. */
+/* A task goes on with the unit's call if that is of the same node, else it begins one. last
+ * (units): the node that a unit was at. */
 static void to_calls(cutter *k, const cd_pack *p, uint32_t *last) {
     for (uint32_t u = 0; u < k->n->units; u++) last[u] = NONE;
     for (uint32_t r = 0; r < p->n_run; r++) {
@@ -145,13 +149,15 @@ static bool is_on(const cutter *k, uint32_t i, uint32_t unit) {
     return *at(k, k->given, i, unit) == k->node[i].tasks;
 }
 
-/* Of a node's iterations those that a unit has: its tasks are those before `next`, which has moved on over all of them. */
+/* Of a node's iterations those that a unit has: its tasks are those before `next`, which has moved
+ * on over all of them. */
 static double share_on(const cutter *k, uint32_t i, uint32_t unit) {
     const uint32_t end = *at(k, k->next, i, unit), begin = end - *at(k, k->given, i, unit);
     return (double)(cut_at(&k->node[i], end) - cut_at(&k->node[i], begin)) / k->node[i].iterations;
 }
 
-/* The calls in the order of their start: what a call waits for has begun before it. free (units), end (n_node). */
+/* The calls in the order of their start: what a call waits for has begun before it. free (units),
+ * end (n_node). */
 static void play(cutter *k, double *free_at, double *end, cd_pack_calls *out) {
     for (uint32_t c = 0; c < k->n_call; c++) {
         cd_pack_call *x = &k->call[c];

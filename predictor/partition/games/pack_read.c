@@ -1,4 +1,5 @@
-/* Operators, their tasks and their order, out of CSV. Rows may name operators that come later in the file, so edges are read in a second pass. */
+/* Operators, their tasks and their order, out of CSV. Rows may name operators that come later in
+ * the file, so edges are read in a second pass. */
 #include <math.h>
 #include <string.h>
 

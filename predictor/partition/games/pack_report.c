@@ -1,4 +1,5 @@
-/* A packed launch as a table and as JSON: when each operator starts and ends, and how the makespan stands between its bounds. */
+/* A packed launch as a table and as JSON: when each operator starts and ends, and how the makespan
+ * stands between its bounds. */
 #include <math.h>
 
 #include "base/text/text.h"

@@ -1,4 +1,5 @@
-/* The queue of queries, event by event: an arrival, or the end of a query that runs. Between two events the speed of every query is constant. */
+/* The queue of queries, event by event: an arrival, or the end of a query that runs. Between two
+ * events the speed of every query is constant. */
 #include "predictor/partition/games/qos.h"
 
 #include <math.h>
@@ -10,8 +11,9 @@ typedef struct {
     uint32_t kind;
     double arrived_s, deadline_s; /* on the clock of the run */
     double left_s;                /* of its time alone */
-    double until_s; /* it is over by then, where it takes its upper time; 0: it does not run */
-    double slow;    /* now, beside the others that run */
+    /* it is over by then, where it takes its upper time; 0: it does not run */
+    double until_s;
+    double slow; /* now, beside the others that run */
 } query;
 
 typedef struct {
@@ -80,7 +82,8 @@ static cdmpp_status factors(sim *s) {
     return CDMPP_OK;
 }
 
-/* The largest factor of a kind in any company of places - 1 others. Of pairs: the company of the worst one alone, times what the memory adds; by the law: that with the largest shares. */
+/* The largest factor of a kind in any company of places - 1 others. Of pairs: the company of the
+ * worst one alone, times what the memory adds; by the law: that with the largest shares. */
 static cdmpp_status worst(const sim *s, uint32_t kind, double *out) {
     const uint32_t others = s->o->places - 1;
     double most = 0, excess = 0, slow[2];
@@ -164,7 +167,8 @@ static void take_out(sim *s, uint32_t at) {
     memmove(s->queue + at, s->queue + at + 1, (--s->n_queue - at) * sizeof *s->queue);
 }
 
-/* True: all that wait meet their deadlines, where each takes its upper time. One that runs and is over its own is taken to begin again. */
+/* True: all that wait meet their deadlines, where each takes its upper time. One that runs and is
+ * over its own is taken to begin again. */
 static bool feasible(const sim *s) {
     double until[CD_QOS_PLACES];
     for (uint32_t k = 0; k < s->o->places; k++) {

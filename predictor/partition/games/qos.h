@@ -1,17 +1,26 @@
-/* qos -- queries with deadlines on a machine: which are admitted, which are late? A simulation of the queue.
+/* qos -- queries with deadlines on a machine: which are admitted, which are late? A simulation of
+ * the queue.
  *
- *   arrivals (Poisson) ──admitted?──> queue ──earliest deadline first──> places, one query each at a time, slower beside each other
- *                          └─ no: rejected at once
+ *   arrivals (Poisson) ──admitted?──> queue ──earliest deadline first──> places
+ *                            └─ no: rejected at once
  *
- *   (1) A query's time alone is drawn from its interval: ln(time / seconds) is normal on each side of the predicted median, so that low_s and high_s are quantiles
- *       (1 - level) / 2 and (1 + level) / 2. By query, or one draw for a kind and a run: a model that is wrong stays wrong.
- *   (2) While it runs beside others it is slower: by pairs that were measured (profiler/machine/corun_table.h), else by the law of memory and bytes (contention.h).
- *   (3) Policies: FIFO admits all, in order of arrival. EDF admits all. UPPER and BOUND admit a query where it and all that were admitted before it would meet their
- *       deadlines if each took its upper time beside the worst company. The upper time is high_s for UPPER; for BOUND the quantile 1 - risk / queries, so that the
- *       probability that any admitted query of a run is late is at most `risk` (Boole's inequality). A decision is final: nothing that runs is stopped,
- *       and what was admitted is not dropped.
- * (3) holds because the queue has no precedence: with fixed order and shorter times no query starts later. So an admitted query is late only after one that took longer than its
- * upper time. Seconds, bytes. Any thread. The same seed gives the same runs, and all policies see the same queries. */
+ * A place runs one query at a time, slower while other places run beside it.
+ *
+ *   (1) A query's time alone is drawn from its interval: ln(time / seconds) is normal on each side
+ *       of the predicted median, so that low_s and high_s are quantiles (1 - level) / 2 and (1 +
+ *       level) / 2. By query, or one draw for a kind and a run: a model that is wrong stays wrong.
+ *   (2) While it runs beside others it is slower: by pairs that were measured
+ *       (profiler/machine/corun_table.h), else by the law of memory and bytes (contention.h).
+ *   (3) Policies: FIFO admits all, in order of arrival. EDF admits all. UPPER and BOUND admit a
+ *       query where it and all that were admitted before it would meet their deadlines if each took
+ *       its upper time beside the worst company. The upper time is high_s for UPPER; for BOUND the
+ *       quantile 1 - risk / queries, so that the probability that any admitted query of a run is
+ *       late is at most `risk` (Boole's inequality). A decision is final: nothing that runs is
+ *       stopped, and what was admitted is not dropped.
+ * (3) holds because the queue has no precedence: with fixed order and shorter times no query starts
+ *     later. So an admitted query is late only after one that took longer than its
+ * upper time. Seconds, bytes. Any thread. The same seed gives the same runs, and all policies see
+ * the same queries. */
 #ifndef CD_QOS_H
 #define CD_QOS_H
 #include <signal.h>
@@ -77,14 +86,17 @@ typedef struct cd_qos_result { /* of a policy, over all runs */
     double busy;                /* part of the places' time */
 } cd_qos_result;
 
-/* CSV: query, seconds, low_s, high_s (both or none), deadline_s, bytes, weight; the last four optional. JSON: what cdmpp-replay --json printed, of `device` (NULL: the only one).
- * deadline_s: of all that say none; 0: each must. Into a zeroed one. Errors, with path and line: those of cd_csv_table_read and cd_json_parse; ERANGE, ESCHEMA, ENODATA (an
- * estimate without an interval). Free `f` after an error too. */
+/* CSV: query, seconds, low_s, high_s (both or none), deadline_s, bytes, weight; the last four
+ * optional. JSON: what cdmpp-replay --json printed, of `device` (NULL: the only one). deadline_s:
+ * of all that say none; 0: each must. Into a zeroed one. Errors, with path and line: those of
+ * cd_csv_table_read and cd_json_parse; ERANGE, ESCHEMA, ENODATA (an estimate without an interval).
+ * Free `f` after an error too. */
 cdmpp_status cd_qos_read(const char *path, const char *device, double deadline_s, cd_qos_file *f,
                          cdmpp_err *err);
 void cd_qos_free(cd_qos_file *f);
-/* Arrivals out of CSV: at_s, query (the name of a kind); into f's arena. Errors, with path and line: those of cd_csv_table_read; ERANGE (a time that falls), ESCHEMA (no such
- * query), ENODATA (no row), ENOMEM. */
+/* Arrivals out of CSV: at_s, query (the name of a kind); into f's arena. Errors, with path and
+ * line: those of cd_csv_table_read; ERANGE (a time that falls), ESCHEMA (no such query), ENODATA
+ * (no row), ENOMEM. */
 cdmpp_status cd_qos_read_arrivals(const char *path, cd_qos_file *f,
                                   CD_KEEP const cd_qos_arrival **out, uint32_t *n, cdmpp_err *err);
 /* Each kind's operator in the pairs, by its name. Errors: ENODATA (it is not there). */
@@ -94,13 +106,15 @@ cdmpp_status cd_qos_pairs(cd_qos_file *f, const cd_corun_table *t, cdmpp_err *er
 double cd_qos_mean(const cd_qos_kind *k, double level);
 /* Its quantile p. */
 double cd_qos_quantile(const cd_qos_kind *k, double level, double p);
-/* Simulate all runs under one policy. Errors: ERANGE (an option), ENODATA (a pair is missing), EINTERRUPTED, ENOMEM. */
+/* Simulate all runs under one policy. Errors: ERANGE (an option), ENODATA (a pair is missing),
+ * EINTERRUPTED, ENOMEM. */
 cdmpp_status cd_qos_run(const cd_qos_kind *kind, uint32_t n, const cd_qos_options *o,
                         cd_qos_policy policy, cd_qos_result *out, cdmpp_err *err);
 
 /* ---- for people and programs (qos_report.c): result (CD_QOS_N_POLICY) ---- */
 void cd_qos_print(const cd_qos_file *f, const cd_qos_options *o, const cd_qos_result *result,
                   cd_buf *out);
+/* an object */
 void cd_qos_print_json(const cd_qos_file *f, const cd_qos_options *o, const cd_qos_result *result,
-                       cd_buf *out); /* an object */
+                       cd_buf *out);
 #endif

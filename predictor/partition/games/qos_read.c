@@ -110,7 +110,8 @@ static cdmpp_status name_of(cd_qos_file *f, const cd_json *e, const char **out, 
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name");
 }
 
-/* An estimate of the device; *seen: the device of those before. Estimates without a result were said by cdmpp-replay. */
+/* An estimate of the device; *seen: the device of those before. Estimates without a result were
+ * said by cdmpp-replay. */
 static cdmpp_status estimate(cd_qos_file *f, const cd_json *e, const char *device, cd_str *seen,
                              double deadline_s, cdmpp_err *err) {
     cd_qos_kind k = {.deadline_s = deadline_s, .weight = 1};
@@ -133,9 +134,8 @@ static cdmpp_status estimate(cd_qos_file *f, const cd_json *e, const char *devic
     CD_TRY(cd_json_need_real(e, "high_s", 0, HUGE_VAL, &k.high_s, err));
     CD_TRY(cd_json_need_real(e, "level", 0, 1, &level, err));
     f->level = level;
-    k.low_s = fmin(k.low_s, k.seconds),
-    k.high_s =
-        fmax(k.high_s, k.seconds); /* an interval of draws may leave its estimate out by a little */
+    /* an interval of draws may leave its estimate out by a little */
+    k.low_s = fmin(k.low_s, k.seconds), k.high_s = fmax(k.high_s, k.seconds);
     return add(f, &k, err);
 }
 

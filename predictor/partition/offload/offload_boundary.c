@@ -1,4 +1,5 @@
-/* Conversions on an edge between two devices: both sides' conversions to the host's format are listed, what undoes each other is cancelled, the rest is costed. */
+/* Conversions on an edge between two devices: both sides' conversions to the host's format are
+ * listed, what undoes each other is cancelled, the rest is costed. */
 #include "predictor/partition/offload/offload_boundary.h"
 
 #include <stdlib.h>
@@ -10,8 +11,8 @@ static const int width[] = {[CD_OFFLOAD_EDGE_INT8] = 1,
                             [CD_OFFLOAD_EDGE_FLOAT16] = 2,
                             [CD_OFFLOAD_EDGE_BFLOAT16] = 2,
                             [CD_OFFLOAD_EDGE_FLOAT32] = 4};
-static const char *const dtype_name[] = {"int8", "float16", "bfloat16", "float32"},
-                         *const layout_name[] = {"nchw", "nhwc"};
+static const char *const dtype_name[] = {"int8", "float16", "bfloat16", "float32"};
+static const char *const layout_name[] = {"nchw", "nhwc"};
 
 cd_offload_edge_format cd_offload_edge_format_of(const cd_offload_rules *r, uint32_t rule,
                                                  const cd_offload_edge_format *host) {
@@ -36,7 +37,8 @@ static void put(cd_offload_edge_step *to, uint32_t *n, bool layout, int a, int b
     if (a != b) to[(*n)++] = (cd_offload_edge_step){layout, a, b, w};
 }
 
-/* Steps of type and of layout are independent. Within one kind a -> b, b -> c is a -> c, so only the last format matters. */
+/* Steps of type and of layout are independent. Within one kind a -> b, b -> c is a -> c, so only
+ * the last format matters. */
 static int end_of(const cd_offload_edge *e, bool layout, int begin) {
     int at = begin;
     for (uint32_t i = 0; i < e->n_all; i++)
@@ -44,8 +46,9 @@ static int end_of(const cd_offload_edge *e, bool layout, int begin) {
     return at;
 }
 
-/* The steps that remain go directly from one format to the other, at most one of each kind. A step that narrows the type comes before the change of
- * layout, one that widens it behind, so that the layout is always changed on the narrower type. */
+/* The steps that remain go directly from one format to the other, at most one of each kind. A step
+ * that narrows the type comes before the change of layout, one that widens it behind, so that the
+ * layout is always changed on the narrower type. */
 void cd_offload_edge_make(const cd_offload_edge_format *from, const cd_offload_edge_format *to,
                           const cd_offload_edge_format *host, cd_offload_edge *out) {
     *out = (cd_offload_edge){0};

@@ -1,15 +1,21 @@
-/* offload_boundary -- the conversions of a value that goes from one device to another: change of layout, quantise and dequantise.
+/* offload_boundary -- the conversions of a value that goes from one device to another: change of
+ * layout, quantise and dequantise.
  *
  *   npu (int8, nchw) ─> dsp (int8, nhwc)
- *   as BYOC inserts them dequantise int8 -> float32 │ layout nchw -> host's │ layout host's -> nhwc │ quantise float32 -> int8
- *   what is left         layout nchw -> nhwc, of int8: a quarter of the bytes
+ *   as BYOC inserts them   dequantise int8 -> float32 │ layout nchw -> host's │
+ *                          layout host's -> nhwc │ quantise float32 -> int8
+ *   what is left           layout nchw -> nhwc, of int8: a quarter of the bytes
  *
  *   (1) on cut edges only: within a device nothing is converted;
- *   (2) BYOC converts to the host's format behind a device and from it before a device. Conversions that undo each other are removed.
- *       Conversions of type and of layout are independent, so at most one of each kind is left;
- *   (3) a value is copied in the narrower of both types. The host does the conversions that are left, the layout on the narrower type;
- *   (4) seconds of a step on a value of B bytes (as float32): start_s + B (width before + width after) / (2 * 4) / rate.
- * int8 is symmetric, one scale a tensor: scale = largest |x| / 127, q = nearest(x / scale): off by scale / 2 at most, largest / 254.
+ *   (2) BYOC converts to the host's format behind a device and from it before a device. Conversions
+ *       that undo each other are removed. Conversions of type and of layout are independent, so at
+ *       most one of each kind is left;
+ *   (3) a value is copied in the narrower of both types. The host does the conversions that are
+ *       left, the layout on the narrower type;
+ *   (4) seconds of a step on a value of B bytes (as float32): start_s + B (width before + width
+ *       after) / (2 * 4) / rate.
+ * int8 is symmetric, one scale a tensor: scale = largest |x| / 127, q = nearest(x / scale): off by
+ *   scale / 2 at most, largest / 254.
  * No state, any thread. */
 #ifndef CD_OFFLOAD_BOUNDARY_H
 #define CD_OFFLOAD_BOUNDARY_H
@@ -33,7 +39,8 @@ typedef enum cd_offload_edge_layout {
 typedef struct cd_offload_edge_format {
     cd_offload_edge_dtype dtype;
     cd_offload_edge_layout layout;
-    double rate; /* bytes of a value (as float32) that the host converts in a second */
+    /* bytes of a value (as float32) that the host converts in a second */
+    double rate;
 } cd_offload_edge_format;
 
 typedef struct cd_offload_edge_step {
@@ -50,7 +57,8 @@ typedef struct cd_offload_edge {
     double s_per_byte; /* of the steps that are left */
 } cd_offload_edge;
 
-/* The format of a device by its format line (rule: the rules' device, UINT32_MAX: none); what the line does not give is as on the host. */
+/* The format of a device by its format line (rule: the rules' device, UINT32_MAX: none); what the
+ * line does not give is as on the host. */
 cd_offload_edge_format cd_offload_edge_format_of(const cd_offload_rules *r, uint32_t rule,
                                                  const cd_offload_edge_format *host);
 /* All conversions of an edge, and those that are left. */

@@ -1,5 +1,6 @@
-/* Applies rules to groups of a network. Rules speak of operators, but times are known of groups only: so a group may run where each of its operators is
- * supported or covered by a match. In order: groups by themselves, matches over several groups, place lines. */
+/* Applies rules to groups of a network. Rules speak of operators, but times are known of groups
+ * only: so a group may run where each of its operators is supported or covered by a match. In
+ * order: groups by themselves, matches over several groups, place lines. */
 #include "predictor/partition/offload/offload_match.h"
 
 #include <ctype.h>
@@ -33,7 +34,8 @@ static int is_called(const char *rule, const char *device) {
     return 1;
 }
 
-/* An exact name beats a name with a number: a rule of "npu1" is meant for npu1 even if the rules also have "npu". */
+/* An exact name beats a name with a number: a rule of "npu1" is meant for npu1 even if the rules
+ * also have "npu". */
 static cdmpp_status bind(cd_offload_net_match *r, const cd_offload_match_options *a,
                          cdmpp_err *err) {
     const char *const *name;
@@ -82,7 +84,8 @@ static bool able(const cd_offload_net_match *r, uint32_t op, uint32_t rule) {
     return r->found.able[(size_t)op * r->found.n_device + rule];
 }
 
-/* First operator of a group that the device cannot run alone and no match of this try covers; UINT32_MAX: none. */
+/* First operator of a group that the device cannot run alone and no match of this try covers;
+ * UINT32_MAX: none. */
 static uint32_t lacking(const ruler *t, uint32_t group, uint32_t rule) {
     const cd_offload_ops *o = &t->r->ops;
     for (uint32_t i = 0; i < o->in_n[group]; i++) {
@@ -109,8 +112,8 @@ static bool has(const cd_offload_net_match *r, uint32_t match, uint32_t op) {
     return false;
 }
 
-/* Can matches within the group, which do not overlap, cover all operators that the device cannot run alone? Tried by backtracking; leaves the matches
- * marked. */
+/* Can matches within the group, which do not overlap, cover all operators that the device cannot
+ * run alone? Tried by backtracking; leaves the matches marked. */
 static bool can_cover(ruler *t, uint32_t group, uint32_t rule) {
     const uint32_t op = lacking(t, group, rule);
     if (op == UINT32_MAX) return true;
@@ -124,7 +127,8 @@ static bool can_cover(ruler *t, uint32_t group, uint32_t rule) {
     return false;
 }
 
-/* The operator that keeps a group from the device, for the reason: rather one that is in no match than one that a match could cover. */
+/* The operator that keeps a group from the device, for the reason: rather one that is in no match
+ * than one that a match could cover. */
 static uint32_t culprit(const ruler *t, uint32_t group, uint32_t rule) {
     const cd_offload_net_match *r = t->r;
     const uint32_t first = lacking(t, group, rule);
@@ -148,8 +152,8 @@ static cdmpp_status say_why(cd_offload_net_match *r, uint32_t op, uint32_t rule,
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "reason");
 }
 
-/* The host may run everything, and alone runs groups without a definition. A new stamp makes the marks of all earlier tries invalid,
- * so they need no clearing. */
+/* The host may run everything, and alone runs groups without a definition. A new stamp makes the
+ * marks of all earlier tries invalid, so they need no clearing. */
 static cdmpp_status judge(ruler *t, uint32_t group, cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
     const char **why = CD_NEWN(&r->arena, const char *, (size_t)r->n_device + 1);
@@ -211,8 +215,9 @@ static bool is_there(const cd_offload_net_match *r, uint32_t device, const uint3
     return false;
 }
 
-/* A match over several groups is useful only where it brings a group to a device on which the group cannot run by itself, and possible only if
- * other matches or support lines cover what it leaves out in each group. */
+/* A match over several groups is useful only where it brings a group to a device on which the group
+ * cannot run by itself, and possible only if other matches or support lines cover what it leaves
+ * out in each group. */
 static cdmpp_status join(ruler *t, uint32_t match, uint32_t d, const uint32_t *group, uint32_t n,
                          cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
@@ -235,7 +240,8 @@ static cdmpp_status join(ruler *t, uint32_t match, uint32_t d, const uint32_t *g
     return CDMPP_OK;
 }
 
-/* The group cannot follow the match (stops) if an operator that the match leaves out cannot run on that device, not even by another match. */
+/* The group cannot follow the match (stops) if an operator that the match leaves out cannot run on
+ * that device, not even by another match. */
 static cdmpp_status note_cut(ruler *t, uint32_t match, uint32_t group, cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
     const cd_offload_ops *o = &r->ops;
@@ -284,8 +290,9 @@ static cdmpp_status refuse(const cd_offload_net_match *r, uint32_t group, uint32
     return cd_err_at(err, st, r->rules->path, r->found.place_line[op]);
 }
 
-/* A group runs as one, so a place line of any of its operators moves the whole group. The rules' device may stand for several devices (cpu: cpu0,
- * cpu1): then the group is limited to those and not pinned. */
+/* A group runs as one, so a place line of any of its operators moves the whole group. The rules'
+ * device may stand for several devices (cpu: cpu0, cpu1): then the group is limited to those and
+ * not pinned. */
 static cdmpp_status place(cd_offload_net_match *r, uint32_t group, cdmpp_err *err) {
     cd_offload_group *g = &r->group[group];
     uint32_t first = UINT32_MAX, mask = 0, n = 0;

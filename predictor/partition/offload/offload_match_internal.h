@@ -1,4 +1,5 @@
-/* offload_match_internal -- names and attributes of operators, for the list of them. Private to offload_match*.c. */
+/* offload_match_internal -- names and attributes of operators, for the list of them. Private to
+ * offload_match*.c. */
 #ifndef CD_OFFLOAD_MATCH_INTERNAL_H
 #define CD_OFFLOAD_MATCH_INTERNAL_H
 #include "predictor/partition/offload/offload_match.h"
@@ -12,8 +13,9 @@ typedef struct cd_offload_attrs {
     cd_offload_attr v[CD_OFFLOAD_ATTRS];
 } cd_offload_attrs;
 
-/* Adds an attribute. The first value of a key stays; attributes beyond CD_OFFLOAD_ATTRS are left out. oom is set where memory fails.
- * number: as text, whole numbers without a point; tensor: type, shape and sizes of a tensor; node: all attributes of a node. */
+/* Adds an attribute. The first value of a key stays; attributes beyond CD_OFFLOAD_ATTRS are left
+ * out. oom is set where memory fails. number: as text, whole numbers without a point; tensor: type,
+ * shape and sizes of a tensor; node: all attributes of a node. */
 void cd_offload_put_attr(cd_offload_attrs *a, const char *key, const char *value);
 void cd_offload_put_number(cd_offload_attrs *a, const char *key, double v);
 void cd_offload_put_tensor(cd_offload_attrs *a, const cd_graph_tensor *t);

@@ -1,4 +1,5 @@
-/* The names that rules use for operators of a network (TVM's, not ONNX's), and their attributes as texts, because rules compare texts. */
+/* The names that rules use for operators of a network (TVM's, not ONNX's), and their attributes as
+ * texts, because rules compare texts. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +68,8 @@ static bool is_product(const cd_graph_node *n) {
 
 static bool is_quantized(const cd_graph_node *n) { return !strncmp(n->op, "QLinear", 7); }
 
-/* QLinearConv and QLinearMatMul have a scale and a zero point behind each tensor: x, x_scale, x_zero_point, w, ... */
+/* QLinearConv and QLinearMatMul have a scale and a zero point behind each tensor: x, x_scale,
+ * x_zero_point, w, ... */
 static const cd_graph_tensor *second_factor(const cd_graph *g, const cd_graph_node *n) {
     return operand(g, n, is_quantized(n) ? 3 : 1);
 }
@@ -98,7 +100,8 @@ static void snake(const char *op, char *to, size_t room) {
     to[k] = 0;
 }
 
-/* ONNX has one Conv and one MatMul; TVM's names depend on the rank of the weights and on whether the second operand is a weight. */
+/* ONNX has one Conv and one MatMul; TVM's names depend on the rank of the weights and on whether
+ * the second operand is a weight. */
 void cd_offload_op_type(const cd_graph *g, const cd_graph_node *n, char *to, size_t room) {
     const cd_graph_tensor *w = second_factor(g, n);
     if (is_window(n) && w) {
@@ -144,7 +147,8 @@ static void list_text(char *to, size_t room, const int64_t *v, uint32_t n) {
         k += (size_t)snprintf(to + k, room - k, "%s%lld", i ? "x" : "", (long long)v[i]);
 }
 
-/* Each dimension is listed by number (d0), and at ranks 2 to 4 also by the letter that TVM's layouts use for it. */
+/* Each dimension is listed by number (d0), and at ranks 2 to 4 also by the letter that TVM's
+ * layouts use for it. */
 void cd_offload_put_tensor(cd_offload_attrs *a, const cd_graph_tensor *t) {
     static const char *const letter[5][4] = {
         {0}, {0}, {"n", "c"}, {"n", "c", "w"}, {"n", "c", "h", "w"}};

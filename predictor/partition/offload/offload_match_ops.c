@@ -1,4 +1,5 @@
-/* Lists the operators of a loaded network as rules see them, with their edges, and the groups in which each one is. */
+/* Lists the operators of a loaded network as rules see them, with their edges, and the groups in
+ * which each one is. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ static bool runs(const lister *m, uint32_t node) {
     return s == CD_WORKLOAD_NODE_TASK || s == CD_WORKLOAD_NODE_UNSUPPORTED;
 }
 
-/* The operator that makes a tensor; views are followed. CD_GRAPH_NONE: an input, a weight or a folded node. */
+/* The operator that makes a tensor; views are followed. CD_GRAPH_NONE: an input, a weight or a
+ * folded node. */
 static uint32_t maker_of(const lister *m, uint32_t tensor) {
     const cd_graph *g = m->l->source;
     while (tensor != CD_GRAPH_NONE && g->tensor[tensor].node != CD_GRAPH_NONE) {
@@ -72,7 +74,8 @@ static cdmpp_status add_bias(lister *m, const cd_graph_node *n, uint32_t node, u
     return finish(m, name, "bias_add", &at, node, first, err);
 }
 
-/* A bias becomes an operator behind this one, so it is no input here; last_op is then the bias, and readers of the node read that. */
+/* A bias becomes an operator behind this one, so it is no input here; last_op is then the bias, and
+ * readers of the node read that. */
 static cdmpp_status add_node(lister *m, uint32_t node, cdmpp_err *err) {
     const cd_graph_node *n = &m->l->source->node[node];
     const uint32_t bias = bias_of(n), first = m->n_edge;
@@ -133,8 +136,8 @@ static uint32_t walk_groups(lister *m, const uint32_t *layout) {
     return n;
 }
 
-/* The groups' lists are walked twice, to count and to fill. The inverse lists (groups of an operator) come from them by a counting sort; an operator
- * may be in several groups. */
+/* The groups' lists are walked twice, to count and to fill. The inverse lists (groups of an
+ * operator) come from them by a counting sort; an operator may be in several groups. */
 static cdmpp_status list_groups(lister *m, const uint32_t *layout, cdmpp_err *err) {
     cd_offload_ops *o = m->out;
     const uint32_t n_op = o->graph.n_op;

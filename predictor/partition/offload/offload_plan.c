@@ -1,5 +1,6 @@
-/* Plans the placement of groups under rules. Three covers by joint matches are tried: none, TVM's greedy one and the cheapest by sum. Each is placed by
- * cost, and the best plan is kept; it is compared with the host alone and with TVM's greedy placement. */
+/* Plans the placement of groups under rules. Three covers by joint matches are tried: none, TVM's
+ * greedy one and the cheapest by sum. Each is placed by cost, and the best plan is kept; it is
+ * compared with the host alone and with TVM's greedy placement. */
 #include "predictor/partition/offload/offload.h"
 
 #include <math.h>
@@ -66,7 +67,8 @@ static cdmpp_status tried(planner *t, cdmpp_status st, const cdmpp_err *why, cdm
     return st;
 }
 
-/* The best placement under the cover in t->joint; a cover for which no placement is possible is skipped, its reason kept in t->why. */
+/* The best placement under the cover in t->joint; a cover for which no placement is possible is
+ * skipped, its reason kept in t->why. */
 static cdmpp_status solve(planner *t, cdmpp_err *err) {
     cd_place_problem part;
     cd_place_plan plan = {0};
@@ -108,7 +110,8 @@ static double seconds_of(const cd_offload_match *m, const uint32_t *op, uint32_t
     return s;
 }
 
-/* Rules and matches as cd_offload_choose wants them: operators are the problem's nodes, devices ours. from: joint of each match. */
+/* Rules and matches as cd_offload_choose wants them: operators are the problem's nodes, devices
+ * ours. from: joint of each match. */
 static cdmpp_status as_rules(planner *t, cd_offload_rules *r, cd_offload *o, uint32_t *from,
                              cdmpp_err *err) {
     const cd_offload_net *p = &t->p;
@@ -184,7 +187,8 @@ static cdmpp_status best_of_covers(planner *t, cdmpp_err *err) {
 
 /* ---- what it is compared with ---- */
 
-/* TVM's placement: each group on the first device other than the host that may run it. host: each group on the host if it may run there. */
+/* TVM's placement: each group on the first device other than the host that may run it. host: each
+ * group on the host if it may run there. */
 static void rule_of_thumb(const planner *t, bool host, uint32_t *where) {
     for (uint32_t g = 0; g < t->p.r->n_group; g++) {
         const cd_offload_group *x = &t->p.r->group[g];
@@ -199,7 +203,8 @@ static void rule_of_thumb(const planner *t, bool host, uint32_t *where) {
     }
 }
 
-/* Marks groups to go back to the host: those in regions on another device without a multiply-add. *n: how many. */
+/* Marks groups to go back to the host: those in regions on another device without a multiply-add.
+ * *n: how many. */
 static cdmpp_status send_home(planner *t, uint32_t *where, uint32_t *n, cdmpp_err *err) {
     cd_place_problem part;
     cd_place_regions regions = {0};
@@ -282,8 +287,9 @@ static cdmpp_status finish(planner *t, cdmpp_err *err) {
     return cd_offload_net_report(&t->p, err);
 }
 
-/* With `mac`, regions without a multiply-add come home and the rest is planned again until there is none; each round sends at least one group
- * home, so this ends. Baselines are computed without these marks, which are put back for the reasons. */
+/* With `mac`, regions without a multiply-add come home and the rest is planned again until there is
+ * none; each round sends at least one group home, so this ends. Baselines are computed without
+ * these marks, which are put back for the reasons. */
 static cdmpp_status plan_all(planner *t, cdmpp_err *err) {
     uint32_t n = 0;
     CD_TRY(start(t, err));

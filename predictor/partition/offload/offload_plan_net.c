@@ -1,4 +1,5 @@
-/* Builds the placement problem (placement.h): inputs, groups and results as operators, conversions as part of links, and joint matches as one operator each. */
+/* Builds the placement problem (placement.h): inputs, groups and results as operators, conversions
+ * as part of links, and joint matches as one operator each. */
 #include <math.h>
 
 #include "predictor/partition/offload/offload_plan_internal.h"
@@ -14,7 +15,8 @@ static bool is_input(const cd_network_loaded *l, const cd_workload_buffer *b) {
 
 /* ---- nodes ---- */
 
-/* Devices, links and edges live as long as the result, which points to them; the rest belongs to this call. */
+/* Devices, links and edges live as long as the result, which points to them; the rest belongs to
+ * this call. */
 static cdmpp_status make_room(cd_offload_net *p, cdmpp_err *err) {
     const cd_workload *w = p->r->loaded->work;
     const uint32_t n_out = w->graph->n_output;
@@ -56,8 +58,8 @@ static cdmpp_status add_inputs(cd_offload_net *p, uint32_t *node_of, cdmpp_err *
     return k == p->base ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "inputs");
 }
 
-/* Buffers without a node are weights and constants: they are on every device before the network runs and make no edge. Times are checked only
- * for devices where the group may run. */
+/* Buffers without a node are weights and constants: they are on every device before the network
+ * runs and make no edge. Times are checked only for devices where the group may run. */
 static cdmpp_status add_group(cd_offload_net *p, uint32_t g, uint32_t *node_of, cdmpp_err *err) {
     const cd_workload *w = p->r->loaded->work;
     const cd_workload_group *x = &w->group[g];
@@ -101,7 +103,8 @@ static void add_results(cd_offload_net *p, const uint32_t *node_of) {
 
 /* ---- links ---- */
 
-/* The conversions of a pair of devices become part of the cost of its links, so that the placement takes them into account. */
+/* The conversions of a pair of devices become part of the cost of its links, so that the placement
+ * takes them into account. */
 static cdmpp_status make_links(cd_offload_net *p, cdmpp_err *err) {
     const cd_offload_edge_format host = {CD_OFFLOAD_EDGE_FLOAT32, p->a->layout,
                                          p->a->rate > 0 ? p->a->rate : 5e9};
@@ -152,8 +155,8 @@ bool cd_offload_net_joint_is_open(const cd_offload_net *p, uint32_t joint) {
     return true;
 }
 
-/* Inputs and results are pinned to the host. A joint match can run only on its device, for the sum of its groups' times there. A group by itself takes infinity
- * where the rules do not allow it. */
+/* Inputs and results are pinned to the host. A joint match can run only on its device, for the sum
+ * of its groups' times there. A group by itself takes infinity where the rules do not allow it. */
 static void fill_op(const cd_offload_net *p, uint32_t node, const uint32_t *joint,
                     cd_place_problem *part, cd_place_op *op, double *seconds) {
     const uint32_t D = p->n_device, g = node - p->base, n_group = p->r->n_group;
@@ -177,8 +180,9 @@ static void fill_op(const cd_offload_net *p, uint32_t node, const uint32_t *join
     part->n_op++;
 }
 
-/* Groups of a joint match share the operator of the first one, which has the smallest number and so exists already. What they pass to each other is
- * not copied: such reads are left out. The lists of readers are filled by counting, prefix sums and a second walk. */
+/* Groups of a joint match share the operator of the first one, which has the smallest number and so
+ * exists already. What they pass to each other is not copied: such reads are left out. The lists of
+ * readers are filled by counting, prefix sums and a second walk. */
 cdmpp_status cd_offload_net_problem(const cd_offload_net *p, const uint32_t *joint, cd_arena *to,
                                     cd_place_problem *part, uint32_t *at, cdmpp_err *err) {
     const uint32_t D = p->n_device;

@@ -1,4 +1,5 @@
-/* The report on a placement: its regions, the values on the boundary, and for each region the reason why it is not on another device. */
+/* The report on a placement: its regions, the values on the boundary, and for each region the
+ * reason why it is not on another device. */
 #include <math.h>
 #include <string.h>
 
@@ -61,7 +62,8 @@ static void put_boundary(cd_offload_net *p, uint32_t node, uint32_t from, uint32
     out->seconds = l->latency_s + bytes * e->packed / l->bytes_per_s + out->convert_s;
 }
 
-/* A value that several readers on one device need is copied there once: `there` has a bit for each device. First they are counted, then listed. */
+/* A value that several readers on one device need is copied there once: `there` has a bit for each
+ * device. First they are counted, then listed. */
 static cdmpp_status make_boundary(cd_offload_net *p, cdmpp_err *err) {
     cd_offload_net_plan *o = p->out;
     const uint32_t n_group = p->r->n_group;
@@ -89,8 +91,8 @@ static cdmpp_status make_boundary(cd_offload_net *p, cdmpp_err *err) {
 
 typedef struct {
     uint32_t may, not_may, first_not; /* groups of the region that device d may run, and not */
-    double seconds,
-        copies; /* difference to the plan if the groups that may run there move: compute, copies */
+    /* difference to the plan if the groups that may run there move: compute, copies */
+    double seconds, copies;
 } other;
 
 /* May this group go to d, alone or with its joint match? */
@@ -152,7 +154,8 @@ static void say(const cd_offload_net *p, const cd_offload_region *x, uint32_t d,
     put_more(b, " and copy", o->copies);
 }
 
-/* The reason compares with the best alternative: the device that could take most groups of the region, and of those the one with the least extra time. */
+/* The reason compares with the best alternative: the device that could take most groups of the
+ * region, and of those the one with the least extra time. */
 cdmpp_status cd_offload_net_explain(cd_offload_net *p, uint32_t region, cdmpp_err *err) {
     cd_offload_region *x = &p->out->region[region];
     uint32_t *where = CD_NEWN(&p->own, uint32_t, (size_t)p->out->part.n_op + 1), best = UINT32_MAX;

@@ -1,6 +1,7 @@
 /* Reads a file of rules and finds contradictions between its lines. */
 #include "predictor/partition/offload/offload_rules.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,8 +54,8 @@ static cdmpp_status device_of(reader *t, const char *name, uint32_t *out, cdmpp_
 
 /* ---- conditions: key op value, with commas between ---- */
 
-/* Cuts the text in place: key and value point into it. Signs of two characters stand before their first character in the list. "2.k" is
- * attribute k of the second operator. */
+/* Cuts the text in place: key and value point into it. Signs of two characters stand before their
+ * first character in the list. "2.k" is attribute k of the second operator. */
 static cdmpp_status one_cond(char *text, uint32_t n_link, cd_offload_cond *c, cdmpp_err *err) {
     static const struct {
         const char *sign;
@@ -79,8 +80,8 @@ static cdmpp_status one_cond(char *text, uint32_t n_link, cd_offload_cond *c, cd
             return CD_FAIL(err, EPARSE, "condition %s: operator %lu of %u", text, link, n_link);
         if (!*c->key || !*value) break;
         const double number = strtod(value, &end);
-        if (sign[i].cmp >= CD_RULE_CMP_LE &&
-            (*end || end == value || (sign[i].cmp == CD_CMP_DIV && !(number >= 1))))
+        if (sign[i].cmp >= CD_RULE_CMP_LE && (*end || end == value || !isfinite(number) ||
+                                              (sign[i].cmp == CD_CMP_DIV && !(number >= 1))))
             return CD_FAIL(err, EPARSE, "condition %s: \"%s\": expected a number", c->key, value);
         return CDMPP_OK;
     }
@@ -123,7 +124,8 @@ static cdmpp_status format_word(cd_offload_rule *q, char *w, cdmpp_err *err) {
     if (format[i].values &&
         cd_enum_names_find(format[i].values, (cd_str){value, strlen(value)}) < 0)
         return CD_FAIL(err, EPARSE, "%s \"%s\": expected one of %s", w, value, format[i].values);
-    if (!format[i].values && (!(strtod(value, &end) > 0) || *end))
+    const double rate = format[i].values ? 1 : strtod(value, &end);
+    if (!format[i].values && (!(rate > 0 && isfinite(rate)) || *end))
         return CD_FAIL(err, EPARSE, "%s \"%s\": expected bytes a second", w, value);
     q->cond[q->n_cond++] = (cd_offload_cond){0, w, value, CD_RULE_CMP_EQ};
     return CDMPP_OK;
@@ -178,7 +180,8 @@ static cdmpp_status operators(reader *t, cd_offload_rule *q, bool chain, cdmpp_e
     return q->n_link ? CDMPP_OK : CD_FAIL(err, EPARSE, "no operator");
 }
 
-/* Each kind of line has its own grammar; offload_rules.h shows one of each. device_of adds a device at its first mention, so the host is device 0. */
+/* Each kind of line has its own grammar; offload_rules.h shows one of each. device_of adds a device
+ * at its first mention, so the host is device 0. */
 static cdmpp_status rest_of_rule(reader *t, cd_offload_rule *q, cdmpp_err *err) {
     char *w = word(t);
     if (!w) return CD_FAIL(err, EPARSE, "the line ends after its first word");
@@ -255,7 +258,8 @@ static cdmpp_status support_and_refuse(const cd_offload_rules *r, uint32_t i, ui
     return CDMPP_OK;
 }
 
-/* Only contradictions between lines, which hold for any network; those that depend on operators are found by cd_offload_apply. */
+/* Only contradictions between lines, which hold for any network; those that depend on operators are
+ * found by cd_offload_apply. */
 static cdmpp_status consistent(const cd_offload_rules *r, cdmpp_err *err) {
     bool able[CD_OFFLOAD_MAX_DEVICE] = {true};
     if (!r->n_device)
@@ -287,7 +291,8 @@ static cdmpp_status consistent(const cd_offload_rules *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The rules keep a copy of the text, cut into words in place: names, keys and values point into it. */
+/* The rules keep a copy of the text, cut into words in place: names, keys and values point into
+ * it. */
 static cdmpp_status parse(cd_offload_rules *r, const char *path, const char *text, size_t n,
                           cdmpp_err *err) {
     char *own = cd_arena_alloc(&r->arena, n + 1, 1);

@@ -1,5 +1,6 @@
-/* Chooses the matches that are worth it: the cover of the graph by matches that do not overlap with the least sum of times. Each cover is a placement
- * problem; all covers are tried if they are few, else local search starts from the better of the empty and the greedy cover. */
+/* Chooses the matches that are worth it: the cover of the graph by matches that do not overlap with
+ * the least sum of times. Each cover is a placement problem; all covers are tried if they are few,
+ * else local search starts from the better of the empty and the greedy cover. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,8 +60,8 @@ static void node_seconds(const chooser *c, uint32_t op, const cd_offload_match *
     }
 }
 
-/* The first member of a match stands for all of it, and what members pass to each other is not copied. Lists of readers: counts, prefix sums, then
- * a second walk. */
+/* The first member of a match stands for all of it, and what members pass to each other is not
+ * copied. Lists of readers: counts, prefix sums, then a second walk. */
 static cdmpp_status make_problem(chooser *c, cd_place_problem *p, cdmpp_err *err) {
     const uint32_t n = c->g->n_op, D = c->r->n_device;
     cd_arena_reset(&c->once);
@@ -100,7 +101,8 @@ static cdmpp_status make_problem(chooser *c, cd_place_problem *p, cdmpp_err *err
     return CDMPP_OK;
 }
 
-/* The plan of the present cover; kept if it is the best so far. A cover for which no placement is possible costs infinity. */
+/* The plan of the present cover; kept if it is the best so far. A cover for which no placement is
+ * possible costs infinity. */
 static cdmpp_status look(chooser *c, double *cost, cdmpp_err *err) {
     cd_place_problem p;
     cd_place_plan plan;
@@ -109,9 +111,8 @@ static cdmpp_status look(chooser *c, double *cost, cdmpp_err *err) {
     c->n_look++;
     CD_TRY(make_problem(c, &p, err));
     cdmpp_status st = cd_place_solve(&p, CD_PLACE_SUM, 0, &plan, &why);
-    if (st == CDMPP_EINVALID ||
-        st ==
-            CDMPP_ESCHEMA) { /* without this match a place line or an operator has nowhere to go */
+    /* without this match a place line or an operator has nowhere to go */
+    if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) {
         cd_place_plan_free(&plan);
         c->last = why;
         return CDMPP_OK;
@@ -165,7 +166,8 @@ static void flip(chooser *c, uint32_t i) {
     set(c, i, true);
 }
 
-/* Local search: each step changes one match of the best cover so far (look keeps it up to date) and ends after a round without improvement. */
+/* Local search: each step changes one match of the best cover so far (look keeps it up to date) and
+ * ends after a round without improvement. */
 static cdmpp_status search(chooser *c, cdmpp_err *err) {
     bool *now = CD_NEWN(&c->own, bool, (size_t)c->o->n_match + 1);
     if (!now) return CD_FAIL(err, ENOMEM, "%u matches", c->o->n_match);
@@ -186,7 +188,8 @@ static cdmpp_status search(chooser *c, cdmpp_err *err) {
 
 /* ---- what it is compared with ---- */
 
-/* The problem as it is now, on given places: device of every operator by `host`, or the first but the host that can. */
+/* The problem as it is now, on given places: device of every operator by `host`, or the first but
+ * the host that can. */
 static cdmpp_status cost_at(chooser *c, bool host, double *out, cdmpp_err *err) {
     cd_place_problem p;
     cd_place_cost cost;
@@ -226,7 +229,8 @@ static cdmpp_status start(chooser *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The empty cover and TVM's greedy one come first, so the result is never worse than either. Covers are counted before the full search is chosen. */
+/* The empty cover and TVM's greedy one come first, so the result is never worse than either. Covers
+ * are counted before the full search is chosen. */
 static cdmpp_status choose(chooser *c, cdmpp_err *err) {
     double cost;
     CD_TRY(start(c, err));

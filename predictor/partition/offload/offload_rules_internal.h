@@ -1,6 +1,8 @@
-/* offload_rules_internal -- rules as they are after reading, for matching and printing. Private to the room.
+/* offload_rules_internal -- rules as they are after reading, for matching and printing. Private to
+ * the room.
  *
- *   line -> rule: kind, device, operators of the pattern (types, may be missing), conditions; of a format line key=value words as conditions */
+ *   line -> rule: kind, device, operators of the pattern (types, may be missing), conditions; of a
+ *           format line key=value words as conditions */
 #ifndef CD_OFFLOAD_RULES_INTERNAL_H
 #define CD_OFFLOAD_RULES_INTERNAL_H
 #include "predictor/partition/offload/offload_rules.h"
@@ -58,6 +60,6 @@ struct cd_offload_rules {
 };
 
 bool cd_offload_among(const char *list, const char *word); /* "a|b" has the word */
-bool cd_offload_meets(const cd_offload_rule *r, const cd_offload_op *o,
-                      uint32_t link); /* its conditions on link (1 ..); 0: a single operator */
+/* its conditions on link (1 ..); 0: a single operator */
+bool cd_offload_meets(const cd_offload_rule *r, const cd_offload_op *o, uint32_t link);
 #endif

@@ -1,5 +1,5 @@
-/* Applies rules to a graph: finds the devices that can run each operator, then the chains that patterns match. Patterns come last, because refuse and
- * place lines limit them. */
+/* Applies rules to a graph: finds the devices that can run each operator, then the chains that
+ * patterns match. Patterns come last, because refuse and place lines limit them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,8 @@ static bool one_of(const char *list, const char *is) {
     }
 }
 
-/* = and != compare with each alternative, as texts or numbers; the other signs compare numbers, and a text does not meet them. */
+/* = and != compare with each alternative, as texts or numbers; the other signs compare numbers, and
+ * a text does not meet them. */
 static bool compare(const cd_offload_cond *c, const char *is) {
     if (c->cmp == CD_RULE_CMP_EQ) return one_of(c->value, is);
     if (c->cmp == CD_RULE_CMP_NE) return !one_of(c->value, is);
@@ -93,7 +94,8 @@ static const char *say(matcher *m, long line, const char *what, const char *who)
                       (cd_str){text, n < (int)sizeof text ? (size_t)n : sizeof text - 1});
 }
 
-/* A refuse line wins over any support line. The reason names the line that decides: refuse, else a support line whose conditions are not met. */
+/* A refuse line wins over any support line. The reason names the line that decides: refuse, else a
+ * support line whose conditions are not met. */
 static cdmpp_status judge(matcher *m, uint32_t k, uint32_t d, cdmpp_err *err) {
     const size_t at = (size_t)k * m->r->n_device + d;
     const cd_offload_op *o = &m->g->op[k];
@@ -147,8 +149,8 @@ static bool link_fits(const matcher *m, const cd_offload_rule *q, uint32_t i, ui
            (m->out->place[k] == UINT32_MAX || m->out->place[k] == q->device);
 }
 
-/* Matches the chain from operator k as link i on; its members go to `to`. The number of them; 0: no match. An operator inside the chain must have one
- * reader only. */
+/* Matches the chain from operator k as link i on; its members go to `to`. The number of them; 0: no
+ * match. An operator inside the chain must have one reader only. */
 static uint32_t follow(const matcher *m, const cd_offload_rule *q, uint32_t i, uint32_t k,
                        uint32_t *to) {
     if (!link_fits(m, q, i, k)) return 0;

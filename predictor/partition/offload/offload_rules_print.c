@@ -25,7 +25,8 @@ static void put_conds(const cd_offload_rule *q, cd_buf *out) {
     }
 }
 
-/* Printed from the parsed rules, not from the text, so that a user sees how a line was understood. */
+/* Printed from the parsed rules, not from the text, so that a user sees how a line was
+ * understood. */
 void cd_offload_print(const cd_offload_rules *r, uint32_t only, bool patterns, cd_buf *out) {
     static const char *const kind[] = {"host", "pattern", "support", "refuse", "place", "format"};
     for (uint32_t i = 0; i < r->n_rule; i++) {

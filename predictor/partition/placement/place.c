@@ -1,4 +1,5 @@
-/* Placements checked and costed, then the methods in the order of their strength: the exact one where it applies, else bounds and local search. */
+/* Placements checked and costed, then the methods in the order of their strength: the exact one
+ * where it applies, else bounds and local search. */
 #include "predictor/partition/placement/place.h"
 
 #include <string.h>
@@ -73,8 +74,9 @@ static double least_sum(const cd_place_problem *p) {
     return sum;
 }
 
-/* The simple bound comes first: it stays where neither method below is exact. The factor 1 - 1e-12 covers sums in another order. Windows
- * cost a state at a time, which is about 200 times cheaper than a replayed operator: hence effort * 200. */
+/* The simple bound comes first: it stays where neither method below is exact. The factor 1 - 1e-12
+ * covers sums in another order. Windows cost a state at a time, which is about 200 times cheaper
+ * than a replayed operator: hence effort * 200. */
 static cdmpp_status best_sum(solver *s, uint64_t effort, cdmpp_err *err) {
     const cd_place_problem *p = s->g.p;
     s->bound = least_sum(p) * (1 - 1e-12);
@@ -108,7 +110,8 @@ static cdmpp_status best_span(solver *s, uint64_t effort, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* No placement joins all: name a pair that cannot be joined, or the first that the fastest devices cannot. */
+/* No placement joins all: name a pair that cannot be joined, or the first that the fastest devices
+ * cannot. */
 static cdmpp_status impossible(const cd_place_net *g, uint32_t *where, cdmpp_err *err) {
     const cd_place_problem *p = g->p;
     cd_place_greedy(p, where);

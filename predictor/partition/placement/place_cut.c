@@ -1,4 +1,5 @@
-/* Minimum cut by Dinic's algorithm. Depth-first search keeps its own stack, because a network can be thousands of operators deep. */
+/* Minimum cut by Dinic's algorithm. Depth-first search keeps its own stack, because a network can
+ * be thousands of operators deep. */
 #include "predictor/partition/placement/place_cut_internal.h"
 
 #include <string.h>
@@ -10,7 +11,8 @@ typedef struct {
     uint32_t *level, *at, *queue, *path;
 } net;
 
-/* A counting sort of the arcs by node. Each arc is stored twice, once at either end, and twin leads from one to the other. */
+/* A counting sort of the arcs by node. Each arc is stored twice, once at either end, and twin leads
+ * from one to the other. */
 static cdmpp_status build(cd_arena *a, const cd_place_cut_arc *arc, uint32_t n_arc, net *g,
                           cdmpp_err *err) {
     const size_t n = (size_t)g->n_node + 2, m = (size_t)n_arc * 2 + 1;

@@ -1,6 +1,7 @@
 /* place_internal -- what the files of this room share. Private.
  *
- *   cd_place_net       the problem, checked and prepared (place_net.c): an order, who reads what, what a copy costs
+ *   cd_place_net       the problem, checked and prepared (place_net.c): an order, who reads what,
+ *                      what a copy costs
  *   cut, elimination   (place_min_sum.c)   the least sum
  *   bound, list, search (place_makespan.c) the least makespan, each placement replayed */
 #ifndef CD_PLACE_INTERNAL_H
@@ -14,14 +15,16 @@
 typedef struct cd_place_net {
     const cd_place_problem *p;
     cd_arena *a;
-    uint32_t *order, *pos; /* (n_op) every operator behind those that it reads; its place there */
-    uint32_t *first_in,
-        *in; /* operators that k reads: in[first_in[k] .. first_in[k+1]), once each */
+    /* (n_op) every operator behind those that it reads; its place there */
+    uint32_t *order, *pos;
+    /* operators that k reads: in[first_in[k] .. first_in[k+1]), once each */
+    uint32_t *first_in, *in;
     uint32_t *first_out, *out;       /* operators that read k, once each */
     uint32_t *first_reader, *reader; /* of a value, once each */
     int64_t *bytes;                  /* (n_op) of all its values that are read */
+    /* infinity, 0: no link */
     double latency[CD_PLACE_MAX_DEVICE][CD_PLACE_MAX_DEVICE],
-        rate[CD_PLACE_MAX_DEVICE][CD_PLACE_MAX_DEVICE]; /* infinity, 0: no link */
+        rate[CD_PLACE_MAX_DEVICE][CD_PLACE_MAX_DEVICE];
     uint64_t looked;
 } cd_place_net;
 
@@ -38,14 +41,17 @@ static inline double cd_place_seconds(const cd_place_problem *p, uint32_t op, ui
 static inline double cd_place_copy_s(const cd_place_net *g, int64_t bytes, uint32_t a, uint32_t b) {
     return a == b ? 0 : g->latency[a][b] + (double)bytes / g->rate[a][b];
 }
-double cd_place_sum(const cd_place_net *g, const uint32_t *where,
-                    cd_place_cost *out); /* all of *out but the makespan */
+/* all of *out but the makespan */
+double cd_place_sum(const cd_place_net *g, const uint32_t *where, cd_place_cost *out);
+/* r NULL: not wanted */
 cdmpp_status cd_place_makespan(cd_place_net *g, const uint32_t *where, double *out, cd_replay *r,
-                               cdmpp_err *err); /* r NULL: not wanted */
+                               cdmpp_err *err);
 
-/* Places of the least sum on two devices; scaled to whole numbers of 2^-44 of all costs or less. Errors: ENOMEM. */
+/* Places of the least sum on two devices; scaled to whole numbers of 2^-44 of all costs or less.
+ * Errors: ENOMEM. */
 cdmpp_status cd_place_solve_by_cut(cd_place_net *g, uint32_t *where, cdmpp_err *err);
-/* On any number; where must hold a placement to begin with. *exact: nothing is better. Errors: ENOMEM. */
+/* On any number; where must hold a placement to begin with. *exact: nothing is better. Errors:
+ * ENOMEM. */
 cdmpp_status cd_place_solve_by_elimination(cd_place_net *g, uint64_t effort, uint32_t *where,
                                            bool *exact, cdmpp_err *err);
 /* The makespan: from `where` (of *span) to a better one; *bound below all. Errors: ENOMEM. */

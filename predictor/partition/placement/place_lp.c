@@ -1,4 +1,5 @@
-/* The placement problem as CPLEX .lp text, for any solver of 0/1 problems: a check of the methods of this room by a program of others. */
+/* The placement problem as CPLEX .lp text, for any solver of 0/1 problems: a check of the methods
+ * of this room by a program of others. */
 #include "predictor/partition/placement/place_internal.h"
 
 enum { SPAN_OPS = 64 };
@@ -41,7 +42,8 @@ static void one_place_each(writer *w) {
     }
 }
 
-/* A copy of item i (a value, or an operator's values) is made if the operator is on a and a reader on b. */
+/* A copy of item i (a value, or an operator's values) is made if the operator is on a and a reader
+ * on b. */
 static void copies_of(writer *w, uint32_t i, uint32_t from, const uint32_t *reader, uint32_t n) {
     for (uint32_t j = 0; j < n; j++)
         for (uint32_t a = 0; a < w->g.p->n_device; a++)
@@ -61,8 +63,9 @@ static void binaries(writer *w) {
             if (has(w, k, d)) cd_buf_putf(w->out, " x_%u_%u\n", k, d);
 }
 
-/* z needs no entry under Binary: copies_of bounds it below by a whole number, and the objective pushes it down to that. The variable `one`
- * with coefficient 0 gives the objective a term where all costs are 0. */
+/* z needs no entry under Binary: copies_of bounds it below by a whole number, and the objective
+ * pushes it down to that. The variable `one` with coefficient 0 gives the objective a term where
+ * all costs are 0. */
 static void write_sum(writer *w) {
     const cd_place_net *g = &w->g;
     const cd_place_problem *p = g->p;
@@ -94,8 +97,9 @@ static void starts(writer *w, uint32_t later, uint32_t first) {
     put_time(w, first, -1);
 }
 
-/* The rows of operator k: it ends before M; its readers and its copies start after its end; a reader on device b starts after the copy
- * from a to b. The last rule holds only where k is on a and the reader on b: otherwise `far` makes its row empty. */
+/* The rows of operator k: it ends before M; its readers and its copies start after its end; a
+ * reader on device b starts after the copy from a to b. The last rule holds only where k is on a
+ * and the reader on b: otherwise `far` makes its row empty. */
 static void edges(writer *w, uint32_t k) {
     const cd_place_net *g = &w->g;
     const uint32_t *reader = &g->out[g->first_out[k]], n = g->first_out[k + 1] - g->first_out[k],
@@ -174,7 +178,8 @@ static void link_orders(writer *w, uint32_t i, uint32_t j) {
         }
 }
 
-/* o orders two operators on one device, q orders two copies on one link, z says that a copy is made. */
+/* o orders two operators on one device, q orders two copies on one link, z says that a copy is
+ * made. */
 static void span_binaries(writer *w) {
     const uint32_t n = w->g.p->n_op, D = w->g.p->n_device;
     binaries(w);
@@ -192,8 +197,8 @@ static void span_binaries(writer *w) {
                 if (copied(w, i, a, b)) cd_buf_putf(w->out, " z_%u_%u_%u\n", i, a, b);
 }
 
-/* far: every operator where it is slowest and every possible copy, one after the other. No schedule needs longer, so a row with -far is
- * never binding. */
+/* far: every operator where it is slowest and every possible copy, one after the other. No schedule
+ * needs longer, so a row with -far is never binding. */
 static void write_span(writer *w) {
     const cd_place_net *g = &w->g;
     const uint32_t n = g->p->n_op;

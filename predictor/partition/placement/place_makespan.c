@@ -1,19 +1,23 @@
-/* The least makespan: branch and bound for small graphs, list scheduling and search for the others. Every placement is replayed. */
+/* The least makespan: branch and bound for small graphs, list scheduling and search for the others.
+ * Every placement is replayed. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core/core.h"
 #include "predictor/partition/placement/place_internal.h"
 
-/* ---- branch and bound ----
- * Operators in their order, one device after the other. Lower bounds of all placements that begin like the current one:
- *   chain   the end of an operator if nothing ever waited, and behind it the fastest of all that follow
- *   load    what a device has already, over its workers; all that is placed and the fastest of the rest, over all workers */
+/* ---- branch and bound ---- Operators in their order, one device after the other. Lower bounds of
+ * all placements that begin like the current one:
+ *   chain  the end of an operator if nothing ever waited, and behind it the fastest of all that
+ *          follow
+ *   load   what a device has already, over its workers; all that is placed and the fastest of the
+ *          rest, over all workers */
 
 typedef struct {
     cd_place_net *g;
-    double *fast, *tail,
-        *rest; /* (n_op) fastest anywhere; longest chain of those from k on, k left out; of order[i..], summed (n_op + 1) */
+    /* (n_op) fastest anywhere; longest chain of those from k on, k left out; of order[i..], summed
+     * (n_op + 1) */
+    double *fast, *tail, *rest;
     double *end; /* (n_op) of what is placed */
     uint32_t *now, *best, *try_at;
     double load[CD_PLACE_MAX_DEVICE + 1], span;
@@ -31,7 +35,8 @@ static double after(const branch *b, uint32_t k, uint32_t d) {
     return start + cd_place_seconds(b->g->p, k, d);
 }
 
-/* From the last operator to the first, because the tail of an operator needs the tails of its readers. */
+/* From the last operator to the first, because the tail of an operator needs the tails of its
+ * readers. */
 static cdmpp_status branch_start(branch *b, cdmpp_err *err) {
     const cd_place_net *g = b->g;
     const size_t n = (size_t)g->p->n_op + 2;
@@ -74,7 +79,8 @@ static cdmpp_status leaf(branch *b, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* One step: operator order[i] on the next device, or back. Returns the depth to go on at; UINT32_MAX: all is seen. */
+/* One step: operator order[i] on the next device, or back. Returns the depth to go on at;
+ * UINT32_MAX: all is seen. */
 static uint32_t advance(branch *b, uint32_t i) {
     const cd_place_problem *p = b->g->p;
     const uint32_t k = b->g->order[i], d = b->try_at[i]++;
@@ -144,7 +150,8 @@ static double mean_copy(const cd_place_net *g, int64_t bytes) {
     return n ? sum / n : 0;
 }
 
-/* When k would end on d: its device's first free worker, its inputs there, copies one after the other on their links. */
+/* When k would end on d: its device's first free worker, its inputs there, copies one after the
+ * other on their links. */
 static double would_end(const cd_place_net *g, const uint32_t *where, const double *end,
                         double link_free[][CD_PLACE_MAX_DEVICE], double free_at, uint32_t k,
                         uint32_t d, bool book) {
@@ -178,8 +185,8 @@ cdmpp_status cd_place_list_schedule(cd_place_net *g, uint32_t *where, cdmpp_err 
     /* of equal ranks (operators of 0 s) the one that is read must come first */
     for (uint32_t i = 0; i < p->n_op; i++) r[i].op = g->pos[r[i].op];
     qsort(r, p->n_op, sizeof *r, by_rank);
-    double free_at[CD_PLACE_MAX_DEVICE] = {0},
-           link_free[CD_PLACE_MAX_DEVICE][CD_PLACE_MAX_DEVICE] = {{0}};
+    double free_at[CD_PLACE_MAX_DEVICE] = {0};
+    double link_free[CD_PLACE_MAX_DEVICE][CD_PLACE_MAX_DEVICE] = {{0}};
     for (uint32_t i = 0; i < p->n_op; i++) {
         const uint32_t k = g->order[r[i].op];
         double least = (double)INFINITY;
@@ -222,7 +229,8 @@ static cdmpp_status try_move(searcher *s, const uint32_t *path, uint32_t i, uint
     return CDMPP_OK;
 }
 
-/* One pass over a path: starting points in a random order, and from each runs of 1, 2, 4 .. operators of one device. */
+/* One pass over a path: starting points in a random order, and from each runs of 1, 2, 4 ..
+ * operators of one device. */
 static cdmpp_status one_pass(searcher *s, const uint32_t *path, uint32_t n, uint64_t seed,
                              uint64_t end, bool *any, cdmpp_err *err) {
     for (uint32_t c = 0; c < n && s->g->looked < end; c++) {
@@ -242,8 +250,9 @@ static cdmpp_status one_pass(searcher *s, const uint32_t *path, uint32_t n, uint
     return CDMPP_OK;
 }
 
-/* Only operators on the critical path of the replay are moved: no other move can shorten the makespan. A better placement has another
- * path, so the round ends there and the next one begins with a new replay. The search stops after a round without a better placement. */
+/* Only operators on the critical path of the replay are moved: no other move can shorten the
+ * makespan. A better placement has another path, so the round ends there and the next one begins
+ * with a new replay. The search stops after a round without a better placement. */
 cdmpp_status cd_place_local_search(cd_place_net *g, uint64_t effort, uint32_t *where, double *span,
                                    cdmpp_err *err) {
     searcher s = {.g = g, .where = where, .span = span};

@@ -1,12 +1,12 @@
-/* The best placement that fits into the memories: each byte gets a price in seconds, which rises until the solver's placement fits. Of
- * small graphs every placement is tried too. */
+/* The best placement that fits into the memories: each byte gets a price in seconds, which rises
+ * until the solver's placement fits. Of small graphs every placement is tried too. */
 #include <string.h>
 
 #include "predictor/partition/placement/place_internal.h"
 
 enum { MOST_OPS = 24, DOUBLINGS = 40, HALVINGS = 8 };
-static const uint64_t MOST_LOOKS = 2000000,
-                      PRICED_EFFORT = 20000; /* replays are dear, and prices ask often */
+/* replays are dear, and prices ask often */
+static const uint64_t MOST_LOOKS = 2000000, PRICED_EFFORT = 20000;
 
 typedef struct {
     const cd_place_limits *l;
@@ -86,8 +86,8 @@ static void put_prices(const within *w, const double *full_price, double scale, 
         for (uint32_t d = 0; d < D; d++)
             seconds[(size_t)k * D + d] =
                 p->seconds[(size_t)k * D + d] + price[d] * w->l->weights[k];
-    for (uint32_t s = 0; s < w->l->n_shared;
-         s++) /* as dear for each reader as if it were alone: a guide, as for values */
+    /* as dear for each reader as if it were alone: a guide, as for values */
+    for (uint32_t s = 0; s < w->l->n_shared; s++)
         for (uint32_t i = 0; i < w->l->shared[s].n_op; i++)
             for (uint32_t d = 0; d < D; d++)
                 seconds[(size_t)w->l->shared[s].op[i] * D + d] += price[d] * w->l->shared[s].bytes;
@@ -119,7 +119,8 @@ static cdmpp_status priced(within *w, prices *x, double scale, cdmpp_err *err) {
     return x->full == CD_PLACE_NONE ? offer(w, err) : CDMPP_OK;
 }
 
-/* Twice as dear each time for the memory that is fullest, until all fit; then as little as it takes. */
+/* Twice as dear each time for the memory that is fullest, until all fit; then as little as it
+ * takes. */
 static cdmpp_status raise_prices(within *w, double cost, prices *x, cdmpp_err *err) {
     const cd_place_problem *p = w->g.p;
     double lo = 0.25, hi = 1;
@@ -143,7 +144,8 @@ static cdmpp_status raise_prices(within *w, double cost, prices *x, cdmpp_err *e
 
 /* ---- every placement ---- */
 
-/* A lower bound. Sum: what is placed and the least of the rest. Makespan: the seconds of the fullest device over its workers. */
+/* A lower bound. Sum: what is placed and the least of the rest. Makespan: the seconds of the
+ * fullest device over its workers. */
 static double bound(const within *w, uint32_t n, double sum) {
     const cd_place_problem *p = w->g.p;
     if (w->goal == CD_PLACE_SUM) return (sum + w->rest[n]) * (1 - 1e-12);
@@ -171,7 +173,8 @@ static cdmpp_status step(within *w, uint32_t n, double sum, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Depth first in the topological order. *all becomes true only if the search ended before MOST_LOOKS, that is if the best one is exact. */
+/* Depth first in the topological order. *all becomes true only if the search ended before
+ * MOST_LOOKS, that is if the best one is exact. */
 static cdmpp_status every_placement(within *w, bool *all, cdmpp_err *err) {
     const cd_place_problem *p = w->g.p;
     if (p->n_op > MOST_OPS) return CDMPP_OK;
@@ -216,8 +219,8 @@ static cdmpp_status check(const cd_place_problem *p, const cd_place_limits *l, c
     return CDMPP_OK;
 }
 
-/* Prices come first: what they find prunes the complete search. The bound of the solution without limits stays valid, because limits only
- * remove placements. */
+/* Prices come first: what they find prunes the complete search. The bound of the solution without
+ * limits stays valid, because limits only remove placements. */
 static cdmpp_status fit(within *w, prices *x, cd_place_plan *out, cdmpp_err *err) {
     const cd_place_problem *p = w->g.p;
     const double free_s = w->goal == CD_PLACE_SUM ? out->cost.sum_s : out->cost.makespan_s;

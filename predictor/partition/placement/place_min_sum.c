@@ -1,14 +1,14 @@
-/* The least sum of seconds and copies: a minimum cut on two devices, which is always exact, variable elimination on more, which is exact on
- * narrow graphs only. */
+/* The least sum of seconds and copies: a minimum cut on two devices, which is always exact,
+ * variable elimination on more, which is exact on narrow graphs only. */
 #include <string.h>
 
 #include "predictor/partition/placement/place_cut_internal.h"
 #include "predictor/partition/placement/variable_elimination.h"
 #include "predictor/partition/placement/place_internal.h"
 
-/* ---- two devices ----
- * Operator on device 0: with the source. Cutting source -> k costs its seconds on 1, k -> sink those on 0. A value read on the other
- * side pays once through a node of its own: from -> x at the copy's cost and x -> readers without end, and back likewise. */
+/* ---- two devices ---- Operator on device 0: with the source. Cutting source -> k costs its
+ * seconds on 1, k -> sink those on 0. A value read on the other side pays once through a node of
+ * its own: from -> x at the copy's cost and x -> readers without end, and back likewise. */
 
 typedef struct {
     cd_place_cut_arc *arc;
@@ -39,8 +39,9 @@ static double all_costs(const cd_place_net *g) {
     return sum;
 }
 
-/* Each value has two nodes: `down` for the copy from device 0 to 1, `up` for the copy back. Arcs to readers can never be cut, so the one
- * arc of the value is paid once, however many readers are on the other side. */
+/* Each value has two nodes: `down` for the copy from device 0 to 1, `up` for the copy back. Arcs to
+ * readers can never be cut, so the one arc of the value is paid once, however many readers are on
+ * the other side. */
 static void draw(const cd_place_net *g, arcs *c, uint32_t source, uint32_t sink) {
     const cd_place_problem *p = g->p;
     for (uint32_t k = 0; k < p->n_op; k++) {
@@ -65,8 +66,9 @@ cdmpp_status cd_place_solve_by_cut(cd_place_net *g, uint32_t *where, cdmpp_err *
     const size_t n_node = (size_t)p->n_op + 2 * (size_t)p->n_value + 2;
     if (most >= UINT32_MAX / 2 || n_node >= UINT32_MAX / 2)
         return CD_FAIL(err, ERANGE, "cut of %zu arcs", most);
-    int bits =
-        9; /* all capacities together below 2^60: 2^bits for the costs, one more each for what must never be cut */
+    /* all capacities together below 2^60: 2^bits for the costs, one more each for what must never
+     * be cut */
+    int bits = 9;
     while (most >> (58 - bits) == 0 && bits < 50) bits++;
     const double sum = all_costs(g);
     arcs c = {.arc = CD_NEWN(g->a, cd_place_cut_arc, most + 1),
@@ -83,7 +85,8 @@ cdmpp_status cd_place_solve_by_cut(cd_place_net *g, uint32_t *where, cdmpp_err *
     return CDMPP_OK;
 }
 
-/* ---- any number: choices are operators in their order, and for a value of many readers the set of devices that have it ---- */
+/* ---- any number: choices are operators in their order, and for a value of many readers the set of
+ * devices that have it ---- */
 
 typedef struct {
     cd_variable_elimination e;
@@ -123,12 +126,14 @@ static bool add_small(tables *t, uint32_t v) {
     return true;
 }
 
-/* Three and more readers: a variable of its own, the set of devices that have the value, as bits. A set without the maker's or a reader's
- * device costs infinity. So every table has two variables, however many readers there are. */
+/* Three and more readers: a variable of its own, the set of devices that have the value, as bits. A
+ * set without the maker's or a reader's device costs infinity. So every table has two variables,
+ * however many readers there are. */
 static bool add_wide(tables *t, uint32_t v) {
     const cd_place_net *g = t->g;
-    const uint32_t D = g->p->n_device, set = t->e.n_var++,
-                   from[2] = {g->pos[g->p->value[v].from], set};
+    const uint32_t D = g->p->n_device;
+    const uint32_t set = t->e.n_var++;
+    const uint32_t from[2] = {g->pos[g->p->value[v].from], set};
     t->size[set] = 1u << D;
     double *cost = add_table(t, from, 2);
     if (!cost) return false;
@@ -149,7 +154,8 @@ static bool add_wide(tables *t, uint32_t v) {
     return true;
 }
 
-/* Variable pos[k] is operator k, so elimination sees the topological order; the sets of add_wide come behind all operators. */
+/* Variable pos[k] is operator k, so elimination sees the topological order; the sets of add_wide
+ * come behind all operators. */
 static cdmpp_status make_tables(tables *t, cdmpp_err *err) {
     const cd_place_problem *p = t->g->p;
     const size_t n = (size_t)p->n_op + p->n_value + 1;

@@ -1,5 +1,5 @@
-/* Checks a placement problem and prepares it: a topological order, lists of who reads what, costs of copies. Then what one placement costs:
- * the sum directly, the makespan by a replay. */
+/* Checks a placement problem and prepares it: a topological order, lists of who reads what, costs
+ * of copies. Then what one placement costs: the sum directly, the makespan by a replay. */
 
 #include "predictor/partition/placement/place_internal.h"
 
@@ -30,8 +30,8 @@ static cdmpp_status check_links(const cd_place_problem *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Infinity is no error: the device does not support the operator. NaN fails the test s >= 0. A pin is never broken, so its device must
- * support the operator. */
+/* Infinity is no error: the device does not support the operator. NaN fails the test s >= 0. A pin
+ * is never broken, so its device must support the operator. */
 static cdmpp_status check_op(const cd_place_problem *p, uint32_t k, cdmpp_err *err) {
     const cd_place_op *o = &p->op[k];
     bool some = false;
@@ -86,7 +86,8 @@ typedef struct {
     uint32_t key, item;
 } pair;
 
-/* A counting sort by key, then duplicates are removed in place: seen[item] is the last key (plus 1) that had it. */
+/* A counting sort by key, then duplicates are removed in place: seen[item] is the last key (plus 1)
+ * that had it. */
 static cdmpp_status lists(cd_arena *a, const pair *e, size_t n, uint32_t n_key, uint32_t n_item,
                           uint32_t **first, uint32_t **item, cdmpp_err *err) {
     uint32_t *f = CD_NEWN(a, uint32_t, (size_t)n_key + 2), *raw = CD_NEWN(a, uint32_t, n + 1),
@@ -108,8 +109,8 @@ static cdmpp_status lists(cd_arena *a, const pair *e, size_t n, uint32_t n_key, 
     return CDMPP_OK;
 }
 
-/* Bytes are summed by operator, because the replay sends all values of one operator to a device together. Values without readers are never
- * copied and count nothing. */
+/* Bytes are summed by operator, because the replay sends all values of one operator to a device
+ * together. Values without readers are never copied and count nothing. */
 static cdmpp_status turn_around(cd_place_net *g, cdmpp_err *err) {
     const cd_place_problem *p = g->p;
     size_t n = 0, all = 0;
@@ -157,7 +158,8 @@ static cdmpp_status sort(cd_place_net *g, uint32_t *left, cdmpp_err *err) {
                    g->p->op[k].name);
 }
 
-/* A pair without a link keeps an infinite latency, which makes every copy over it infinite. Packing and conversion are part of the rate. */
+/* A pair without a link keeps an infinite latency, which makes every copy over it infinite. Packing
+ * and conversion are part of the rate. */
 cdmpp_status cd_place_prepare(const cd_place_problem *p, cd_arena *a, cd_place_net *g,
                               cdmpp_err *err) {
     *g = (cd_place_net){.p = p, .a = a};
@@ -207,7 +209,8 @@ double cd_place_sum(const cd_place_net *g, const uint32_t *where, cd_place_cost 
     return c.sum_s;
 }
 
-/* An order without a value (0 bytes) still takes the latency of the link. CRITICAL: the longest remaining chain first. */
+/* An order without a value (0 bytes) still takes the latency of the link. CRITICAL: the longest
+ * remaining chain first. */
 static cdmpp_status replay_net(const cd_place_net *g, const uint32_t *where, cd_arena *a,
                                cd_replay_net *out, cdmpp_err *err) {
     const cd_place_problem *p = g->p;
@@ -236,8 +239,8 @@ static cdmpp_status replay_net(const cd_place_net *g, const uint32_t *where, cd_
     return CDMPP_OK;
 }
 
-/* Effort is counted in replayed operators. A placement with an unsupported operator or a missing link has an infinite sum and is not
- * replayed. */
+/* Effort is counted in replayed operators. A placement with an unsupported operator or a missing
+ * link has an infinite sum and is not replayed. */
 cdmpp_status cd_place_makespan(cd_place_net *g, const uint32_t *where, double *out, cd_replay *r,
                                cdmpp_err *err) {
     cd_replay own = {0}, *run = r ? r : &own;

@@ -1,5 +1,6 @@
-/* Regions of a placement: neighbours of one device are joined while no path leaves a region and comes back. Then what each region costs on
- * its device and would cost on another one, as the reason for its place. */
+/* Regions of a placement: neighbours of one device are joined while no path leaves a region and
+ * comes back. Then what each region costs on its device and would cost on another one, as the
+ * reason for its place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +27,9 @@ static bool push_before(merger *m, uint32_t at, uint32_t goal, uint32_t skip, ui
             if (x == skip || x == at || m->seen[x] == m->stamp) continue;
             if (x == goal) return true;
             m->seen[x] = m->stamp;
-            m->stack[(*n)++] =
-                x; /* its first member may be early, its last one late: the order of operators prunes nothing */
+            /* its first member may be early, its last one late: the order of operators prunes
+             * nothing */
+            m->stack[(*n)++] = x;
         }
     return false;
 }
@@ -57,7 +59,8 @@ static cdmpp_status merge_all(merger *m, cd_arena *a, cdmpp_err *err) {
             return CD_FAIL(err, ENOMEM, "%u operators", g->p->n_op);
     for (uint32_t k = 0; k < g->p->n_op; k++)
         m->head[k] = m->last[k] = m->of[k] = k, m->next[k] = CD_PLACE_NONE;
-    /* One pass is enough: a path that forbids a join leads over another device, and operators of that device never join either region. */
+    /* One pass is enough: a path that forbids a join leads over another device, and operators of
+     * that device never join either region. */
     for (uint32_t i = 0; i < g->p->n_op; i++)
         for (uint32_t k = g->order[i], j = g->first_in[k]; j < g->first_in[k + 1]; j++) {
             const uint32_t x = m->of[g->in[j]], y = m->of[k];
@@ -153,8 +156,8 @@ static cdmpp_status touching(const cd_place_net *g, const cd_place_regions *r, u
     return CDMPP_OK;
 }
 
-/* The whole region is put on each device in turn, all else held. Only values that touch it can change their copies. `where` is restored at
- * the end. */
+/* The whole region is put on each device in turn, all else held. Only values that touch it can
+ * change their copies. `where` is restored at the end. */
 static void cost_region(const cd_place_net *g, cd_place_regions *r, uint32_t id,
                         const uint32_t *value, uint32_t n, uint32_t *where) {
     cd_place_region *q = &r->region[id];

@@ -1,4 +1,5 @@
-/* Nonserial dynamic programming: choices are taken out one by one, each by a table over its neighbours, then filled in backwards. The order is greedy, by the smallest table. */
+/* Nonserial dynamic programming: choices are taken out one by one, each by a table over its
+ * neighbours, then filled in backwards. The order is greedy, by the smallest table. */
 #include "predictor/partition/placement/variable_elimination.h"
 
 #include <math.h>
@@ -38,7 +39,8 @@ double cd_variable_elimination_cost(const cd_variable_elimination *p, const uint
     return sum;
 }
 
-/* The variables beside v, at most CD_VARIABLE_ELIMINATION_SCOPE; returns how many, or more than that. */
+/* The variables beside v, at most CD_VARIABLE_ELIMINATION_SCOPE; returns how many, or more than
+ * that. */
 static uint32_t scope_of(work *w, uint32_t v, uint32_t *scope, size_t *joint) {
     uint32_t n = 0;
     size_t m = w->size[v];
@@ -75,7 +77,8 @@ static cdmpp_status hang(work *w, uint32_t t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* `joint` of all variables is computed once here; afterwards take_out renews only the neighbours of the variable that it removes. */
+/* `joint` of all variables is computed once here; afterwards take_out renews only the neighbours of
+ * the variable that it removes. */
 static cdmpp_status start(work *w, const cd_variable_elimination *p, cdmpp_err *err) {
     const size_t n = (size_t)p->n_var + 1;
     w->size = p->size, w->n_var = p->n_var, w->n_table = p->n_table;
@@ -153,8 +156,8 @@ static cdmpp_status gather(work *w, uint32_t v, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* All tables with v become one table over its neighbours, with the best v for each of their states. The old tables stay in used[v] for
- * walk_back. */
+/* All tables with v become one table over its neighbours, with the best v for each of their states.
+ * The old tables stay in used[v] for walk_back. */
 static cdmpp_status take_out(work *w, uint32_t v, bool *wide, cdmpp_err *err) {
     uint32_t scope[CD_VARIABLE_ELIMINATION_SCOPE];
     size_t joint;
@@ -200,7 +203,8 @@ static void walk_back(const work *w, uint32_t *choice) {
     }
 }
 
-/* Greedy order: the variable whose removal makes the smallest table is next; of equal ones the lowest number. */
+/* Greedy order: the variable whose removal makes the smallest table is next; of equal ones the
+ * lowest number. */
 cdmpp_status cd_variable_elimination_solve(const cd_variable_elimination *p, size_t most,
                                            uint32_t *choice, bool *wide, uint64_t *looked,
                                            cdmpp_err *err) {
@@ -226,12 +230,13 @@ typedef struct {
     cd_arena fixed, sub;
     const cd_variable_elimination *p;
     uint32_t *first, *of; /* tables of a variable: of[first[v] .. first[v+1]) */
-    uint32_t *in, *list,
-        *seen; /* (n_var) position in the window, UINT32_MAX; the window; (n_table) stamp */
+    /* (n_var) position in the window, UINT32_MAX; the window; (n_table) stamp */
+    uint32_t *in, *list, *seen;
     uint32_t n_in, stamp;
 } windows;
 
-/* A counting sort of tables by variable. The counts are shifted by two places, so that first[] is right after the filling. */
+/* A counting sort of tables by variable. The counts are shifted by two places, so that first[] is
+ * right after the filling. */
 static cdmpp_status index_tables(windows *w, cdmpp_err *err) {
     const cd_variable_elimination *p = w->p;
     size_t all = 0;
@@ -305,7 +310,8 @@ static cdmpp_status slice(windows *w, const cd_variable_elimination_table *t,
     return CDMPP_OK;
 }
 
-/* The window as a problem of its own: each table that touches it once (the stamp), with the variables outside held. */
+/* The window as a problem of its own: each table that touches it once (the stamp), with the
+ * variables outside held. */
 static cdmpp_status cut_out(windows *w, const uint32_t *choice, cd_variable_elimination *out,
                             cdmpp_err *err) {
     uint32_t most = 0;

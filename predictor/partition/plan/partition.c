@@ -1,5 +1,6 @@
-/* The steps of a partition in their order, and the rules between options. A step that was not asked for is left out; nothing is measured before all is planned, so that an
- * error in the request costs no time of the machine. */
+/* The steps of a partition in their order, and the rules between options. A step that was not asked
+ * for is left out; nothing is measured before all is planned, so that an error in the request costs
+ * no time of the machine. */
 #include "predictor/partition/plan/partition_internal.h"
 
 #include <math.h>
@@ -18,8 +19,9 @@ cd_partition_options cd_partition_defaults(void) {
 
 bool cd_partition_stopped(const cd_partition *p) { return p->o->stop && *p->o->stop; }
 
-/* A plan of a file has its devices and times. What would only choose others is refused, because it would change nothing. Times that are asked for beside the plan
- * need a model, programs that are run need schedules, and a new plan during the run needs the rules of splitting. */
+/* A plan of a file has its devices and times. What would only choose others is refused, because it
+ * would change nothing. Times that are asked for beside the plan need a model, programs that are
+ * run need schedules, and a new plan during the run needs the rules of splitting. */
 static cdmpp_status check_given(const cd_partition_options *o, cdmpp_err *err) {
     const bool times = cd_partition_needs_times(o), programs = times || o->run,
                again = o->inject.n > 0;

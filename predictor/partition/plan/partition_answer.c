@@ -1,5 +1,6 @@
-/* Who answers for the devices of a plan: the device of a cost model that each of them is, the model, the target of its programs, and how far off all times of a
- * device may be. Several models make one plan: each answers for the devices that it knows. */
+/* Who answers for the devices of a plan: the device of a cost model that each of them is, the
+ * model, the target of its programs, and how far off all times of a device may be. Several models
+ * make one plan: each answers for the devices that it knows. */
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@ static bool is_processor(const cd_machine_device *d) {
     return !strcmp(d->kind, "cpu") || !strcmp(d->kind, "native");
 }
 
-/* That of calibrate, or what the driver calls the device: it is described, and known or like a known one. NULL: it is no GPU (*is_gpu false), or nobody describes it. */
+/* That of calibrate, or what the driver calls the device: it is described, and known or like a
+ * known one. NULL: it is no GPU (*is_gpu false), or nobody describes it. */
 static const char *gpu_here(cd_partition *p, const cd_machine_device *d, bool *is_gpu) {
     const char *gpu = cd_model_set_gpu(&p->models, d->kind);
     cd_describe_entry e;
@@ -41,18 +43,16 @@ static const char *gpu_here(cd_partition *p, const cd_machine_device *d, bool *i
     return is.described ? cd_arena_text(&p->arena, is.name) : NULL;
 }
 
-/* Nobody named the device: it is the only one that models know, or of the default model the one that stands for this machine. A processor is this machine, and whether
- * that is the only device is looked at. Said once, not for each device of the plan. */
+/* Nobody named the device: it is the only one that models know, or of the default model the one
+ * that stands for this machine. A processor is this machine, and whether that is the only device is
+ * looked at. Said once, not for each device of the plan. */
 static cdmpp_status unnamed(cd_partition *p, const cd_machine_device *d, const char **out,
                             cdmpp_err *err) {
     bool is_gpu = false;
     const char *only = only_device(&p->models),
                *gpu = only || is_processor(d) ? NULL : gpu_here(p, d, &is_gpu);
-    *out =
-        gpu || is_gpu ? gpu
-        : only
-            ? only
-            : p->host; /* no processor stands for a GPU whose name nobody knows: the user names it */
+    /* no processor stands for a GPU whose name nobody knows: the user names it */
+    *out = gpu || is_gpu ? gpu : only ? only : p->host;
     if (gpu || is_gpu) return CDMPP_OK;
     if (!cd_partition_needs_times(p->o) || p->host) return CDMPP_OK;
     if (!only) CD_TRY(cd_model_set_host(&p->models, p->o->log, &p->host, err));
@@ -69,8 +69,8 @@ static cdmpp_status nobody(const cd_partition *p, const cd_machine_device *d, cd
     const char *list = known.p ? known.p : "none";
     const cdmpp_status st =
         d->as ? CD_FAIL(err, EMODEL,
-                        "no model knows device '%.60s', which %s is%s; known are %.250s, "
-                        "--list-devices tells all",
+                        "no model knows device '%.60s', which %s is%s; --list-devices tells all, "
+                        "known are %.250s",
                         d->as, d->name, near.p ? near.p : "", list)
               : CD_FAIL(err, EMODEL,
                         "which device of the cost model is %s? --as %s=NAME; known are %.300s",
@@ -90,14 +90,16 @@ static cdmpp_status other(const cd_partition *p, const cd_machine_device *d, cdm
         d->name, d->as, cd_device_kind_name(about ? about->kind : CD_DEVICE_GPU), d->name);
 }
 
-/* What the device was when the plan of a file was made. NULL: no plan is read, or it does not say. */
+/* What the device was when the plan of a file was made. NULL: no plan is read, or it does not
+ * say. */
 static const cd_shard_plan_source *planned(const cd_partition *p, const char *device) {
     for (uint32_t k = 0; p->plan && p->plan->source && k < p->plan->n_device; k++)
         if (!strcmp(p->plan->device[k], device)) return &p->plan->source[k];
     return NULL;
 }
 
-/* options.as, else the plan's word, else the machine's own, else the only device there is. The last word for a device counts. */
+/* options.as, else the plan's word, else the machine's own, else the only device there is. The last
+ * word for a device counts. */
 static cdmpp_status as_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err) {
     const cd_shard_plan_source *was = planned(p, d->name);
     if (was && was->as) d->as = was->as;
@@ -105,7 +107,7 @@ static cdmpp_status as_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err)
         const char *name = strchr(p->o->as.v[k], '=')
                                ? cd_partition_of_device(p->o->as.v[k], d->name)
                                : p->o->as.v[k];
-        if (name) d->as = name;
+        if (name) d->as = cd_model_set_is_here(&p->models, name) ? NULL : name;
     }
     if (!d->as) {
         CD_TRY(unnamed(p, d, &d->as, err));
@@ -118,20 +120,36 @@ static cdmpp_status as_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err)
     return nobody(p, d, err);
 }
 
-/* A name that is typed wrong is an error, not ignored. */
+static cdmpp_status check_model(const cd_partition *p, const cd_machine_device *d, const char *name,
+                                cdmpp_err *err) {
+    cd_machine_device is = *d;
+    if (!cd_partition_needs_times(p->o) || !p->models.n || cd_model_set_is_here(&p->models, name) ||
+        cd_model_set_has(&p->models, name))
+        return CDMPP_OK;
+    is.as = name;
+    return nobody(p, &is, err);
+}
+
+/* A name that is typed wrong is an error, not ignored, before any model is loaded. */
 static cdmpp_status check_as(const cd_partition *p, cdmpp_err *err) {
     for (size_t k = 0; k < p->o->as.n; k++) {
-        bool known = !strchr(p->o->as.v[k], '=');
+        const char *text = p->o->as.v[k];
+        bool known = !strchr(text, '=');
         for (uint32_t d = 0; d < p->all.n && !known; d++)
-            known = cd_partition_of_device(p->o->as.v[k], p->all.device[d].name) != NULL;
-        if (!known)
-            return CD_FAIL(err, EUSAGE, "--as: '%.60s' is of none of the devices", p->o->as.v[k]);
+            known = cd_partition_of_device(text, p->all.device[d].name) != NULL;
+        if (!known) return CD_FAIL(err, EUSAGE, "--as: '%.60s' is of none of the devices", text);
+        for (uint32_t d = 0; d < p->machine.n; d++) {
+            const char *name =
+                strchr(text, '=') ? cd_partition_of_device(text, p->machine.device[d].name) : text;
+            if (name) CD_TRY(check_model(p, &p->machine.device[d], name, err));
+        }
     }
     return CDMPP_OK;
 }
 
 /* ---- its model ---- */
-/* Descriptions of the device and of the one that stands for it, in the arena; *here NULL: one of them is not described. */
+/* Descriptions of the device and of the one that stands for it, in the arena; *here NULL: one of
+ * them is not described. */
 static cdmpp_status vectors(cd_partition *p, uint32_t k, const float **here, const float **there,
                             cdmpp_err *err) {
     const cd_shard_cost_model *by = &p->by[k];
@@ -153,13 +171,15 @@ static cdmpp_status vectors(cd_partition *p, uint32_t k, const float **here, con
 static void take_doubt(cd_shard_plan_source *s, const cd_shard_cost_model *by, const float *here,
                        const float *there) {
     const int at = cd_model_find_device(by->model, by->device, strlen(by->device));
-    const cd_device_doubt d = cd_model_set_doubt(by->model, at < 0 ? 0 : (size_t)at, here,
-                                                 here ? there : NULL, s->scaled);
+    const cd_device_doubt d =
+        cd_model_set_doubt(by->model, at < 0 ? 0 : (size_t)at, here, here ? there : NULL,
+                           by->numbers != NULL, s->scaled);
     s->stands_spread = d.shift;
     s->stands_own = d.own;
 }
 
-/* None knows the device: the most similar described one of its kind, else of another kind, that a model knows. */
+/* None knows the device: the most similar described one of its kind, else of another kind, that a
+ * model knows. */
 static cdmpp_status stand_in(cd_partition *p, uint32_t k, cdmpp_err *err) {
     const cd_machine_device *d = &p->machine.device[k];
     cd_shard_cost_model *by = &p->by[k];
@@ -176,11 +196,11 @@ static cdmpp_status stand_in(cd_partition *p, uint32_t k, cdmpp_err *err) {
     take_doubt(&p->source[k], by, here, there);
     by->here = other_kind ? here : NULL;
     by->there = other_kind ? there : NULL;
-    cd_partition_say_stand_in(p, k);
     return CDMPP_OK;
 }
 
-/* The device that nobody named is this machine: where no model knows it, the nearest one stands for it. */
+/* The device that nobody named is this machine: where no model knows it, the nearest one stands for
+ * it. */
 static void guess(cd_partition *p, uint32_t k) {
     cd_shard_plan_source *s = &p->source[k];
     float there[CD_N_DEVICE_COL];
@@ -190,7 +210,6 @@ static void guess(cd_partition *p, uint32_t k) {
     p->by[k].stands = true;
     const bool both = at >= 0 && cd_model_set_vector(&p->models, p->by[k].model, (size_t)at, there);
     take_doubt(s, &p->by[k], both ? p->models.here : NULL, there);
-    cd_partition_say_stand_in(p, k);
 }
 
 static bool is_gpu(const cd_shard_cost_model *by, const cd_device *about) {
@@ -208,8 +227,8 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
     cd_shard_cost_model *by = &p->by[k];
     *by = (cd_shard_cost_model){.device = d->as};
     p->source[k].as = d->as;
-    if (!d->as || !p->models.n || !cd_partition_needs_times(p->o))
-        return CDMPP_OK; /* a plan of a file has its times */
+    /* a plan of a file has its times */
+    if (!d->as || !p->models.n || !cd_partition_needs_times(p->o)) return CDMPP_OK;
     CD_TRY(cd_model_set_tasks(&p->models, d->as, false, &by->model, err));
     if (!by->model && about) { /* a model may know it by its described name only */
         by->device = about->name;
@@ -231,24 +250,21 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Nothing is added for a network on a device where nobody measured one; how far off that may be is what others' fits say. */
+/* Nothing is added for a network on a device where nobody measured one; how far off that may be is
+ * what others' fits say. */
 static void without_fit(cd_partition *p, uint32_t k) {
     const cd_machine_device *d = &p->machine.device[k];
     const double spread = cd_network_cost_spread(p->models.costs);
-    const bool other = p->models.guessed && d->as == p->host;
+    const bool other = p->models.guessed && d->as == p->host; /* the name is that of its stand-in */
     if (!d->as || !cd_partition_needs_times(p->o)) return;
-    const cd_network_cost_fit *fit =
-        other
-            ? NULL
-            : cd_network_cost_find(p->models.costs, d->as, cd_model_set_device(&p->models, d->as));
+    const cd_device *about = cd_model_set_device(&p->models, d->as);
+    const cd_network_cost_fit *fit = cd_partition_network_cost(p, &p->source[k]);
     const char *as = fit ? cd_model_set_stands(&p->models, d->as) : NULL;
-    const bool here = fit && fit->here && cd_network_cost_names(fit, d->as);
-    if (fit && !here && !as &&
-        !cd_network_cost_lender(fit, d->as, cd_model_set_device(&p->models, d->as)))
-        return;
-    if (here ||
-        (as && cd_network_cost_names(
-                   fit, d->as))) { /* of few networks: what it leaves is part of the interval */
+    const bool here = !other && fit && fit->here && cd_network_cost_names(fit, d->as);
+    const bool lent = other || as || cd_network_cost_lender(fit, d->as, about);
+    if (fit && !here && !lent) return;
+    /* of few networks: what it leaves is part of the interval */
+    if (here || (!other && as && cd_network_cost_names(fit, d->as))) {
         p->source[k].stands_spread = hypot(p->source[k].stands_spread, fit->spread);
         return;
     }
@@ -257,8 +273,9 @@ static void without_fit(cd_partition *p, uint32_t k) {
 }
 
 /* ---- its target ---- */
-/* Programs of a processor, on one core, because a device of a plan is one. Where nobody named it they are of this machine, whoever stands in for it; else they are as records of that device
- * have them, but where they run here, with instructions that are here. */
+/* Programs of a processor, on one core, because a device of a plan is one. Where nobody named it
+ * they are of this machine, whoever stands in for it; else they are as records of that device have
+ * them, but where they run here, with instructions that are here. */
 static const char *processors(cd_partition *p, const cd_machine_device *d, const cd_device *about) {
     cd_arena *a = &p->machine.arena;
     if (d->as && d->as == p->host) return cd_usual_target_here(a, d->as, 1);
@@ -284,9 +301,8 @@ static cdmpp_status target_of(cd_partition *p, uint32_t at, cdmpp_err *err) {
     if (d->target) return CDMPP_OK;
     const cd_shard_plan_source *was = planned(p, d->name);
     if (was && was->scaled) about = cd_model_set_device(&p->models, was->stands);
-    if (p->by[at].here)
-        about = cd_model_set_device(
-            &p->models, p->by[at].device); /* programs are of the kind that the model knows */
+    /* programs are of the kind that the model knows */
+    if (p->by[at].here) about = cd_model_set_device(&p->models, p->by[at].device);
     const bool gpu = is_gpu(&p->by[at], about);
     if (strcmp(d->kind, "opencl") != 0)
         d->target = gpu ? cd_usual_target_make(&p->machine.arena, d->as, about, true, 1)
@@ -300,12 +316,13 @@ static cdmpp_status target_of(cd_partition *p, uint32_t at, cdmpp_err *err) {
     return d->target ? CDMPP_OK : CD_FAIL(err, ENOMEM, "targets");
 }
 
-/* The size of a device's own memory comes from its description where the machine does not say it. */
+/* The size of a device's own memory comes from its description where the machine does not say
+ * it. */
 static void memory_of(const cd_partition *p, cd_machine_device *d) {
     const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
+    /* of a machine: 1e9 bytes; of a description: GiB */
     if (d->memory && about && about->mem_gb > 0 && !(d->mem_gb > 0))
-        d->mem_gb =
-            about->mem_gb * 1.073741824; /* of a machine: 1e9 bytes; of a description: GiB */
+        d->mem_gb = about->mem_gb * 1.073741824;
 }
 
 cdmpp_status cd_partition_answers(cd_partition *p, cdmpp_err *err) {
@@ -322,6 +339,7 @@ cdmpp_status cd_partition_answers(cd_partition *p, cdmpp_err *err) {
         CD_TRY(target_of(p, k, err));
         memory_of(p, &p->machine.device[k]);
         without_fit(p, k);
+        if (cd_partition_needs_times(p->o)) cd_partition_say_stand_in(p, k);
     }
     cd_partition_say_models(p);
     return CDMPP_OK;

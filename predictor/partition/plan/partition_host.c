@@ -1,4 +1,5 @@
-/* What others leave of this machine's processors before a run. Shares for devices that are alike are wrong where others use one of them. */
+/* What others leave of this machine's processors before a run. Shares for devices that are alike
+ * are wrong where others use one of them. */
 #include <string.h>
 
 #include "predictor/partition/plan/partition_internal.h"
@@ -25,7 +26,8 @@ unsigned cd_partition_counted(const cd_partition *p, int core[CD_MACHINE_DEVICES
     return cd_partition_cores(p, core);
 }
 
-/* Programs take longer by the share that is left. What waiting takes is left as it is: a thread that slept has its turn soon. */
+/* Programs take longer by the share that is left. What waiting takes is left as it is: a thread
+ * that slept has its turn soon. */
 void cd_partition_count_left(cd_partition *p) {
     const bool counts = !p->o->plan && !p->o->ignore_load;
     for (uint32_t d = 0; d < p->machine.n; d++) {

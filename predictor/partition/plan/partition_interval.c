@@ -1,10 +1,14 @@
-/* How far off the predicted time of a plan may be, as cdmpp-replay says it of a network: operators get random times with their spreads, those of one task on one device
- * of a model together.
+/* How far off the predicted time of a plan may be, as cdmpp-replay says it of a network: operators
+ * get random times with their spreads, those of one task on one device of a model together.
  *
- *   operator 0 ──> operator 1 ──> ...            a plan's time is that sum, so the net that is drawn is that chain
- *     its parts side by side, then its join      what is known (exchanges, wake-ups) is one operator without a spread
+ *   operator 0 ──> operator 1 ──> ...
+ *     its parts side by side, then its join
  *
- * Of a part the spread is that of the whole operator on its device. What all times of a device have in common comes on top, by its part of the time. */
+ * A plan's time is the sum over this chain, so the net that is drawn is this chain. What is known
+ * (exchanges, wake-ups) is one operator without a spread.
+ *
+ * Of a part the spread is that of the whole operator on its device. What all times of a device have
+ * in common comes on top, by its part of the time. */
 #include <math.h>
 #include <string.h>
 
@@ -135,7 +139,8 @@ static cdmpp_status fill(chain *c, cd_arena *a, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* As cdmpp-replay does: no interval goes beyond what the ends of the operators' own make, and that of one operator is its own. */
+/* As cdmpp-replay does: no interval goes beyond what the ends of the operators' own make, and that
+ * of one operator is its own. */
 static void within_operators(const chain *c, cd_replay_interval *i) {
     const double known = c->op[0].seconds, low = fmin(c->low_s + known, c->plan->predicted_s),
                  high = fmax(c->high_s + known, c->plan->predicted_s);

@@ -1,4 +1,5 @@
-/* What a run says of the plan: which candidate measured best and is kept, whether others disturbed the measurement, and both in the verdict. */
+/* What a run says of the plan: which candidate measured best and is kept, whether others disturbed
+ * the measurement, and both in the verdict. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* What a plan is made from: models, a machine, a network, rules, then the schedules of its tasks. A plan that is read from a file has its times, so no cost model is
- * needed then unless something else is planned beside it. */
+/* What a plan is made from: models, a machine, a network, rules, then the schedules of its tasks. A
+ * plan that is read from a file has its times, so no cost model is needed then unless something
+ * else is planned beside it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,8 @@ static cdmpp_status keys(cd_partition *p, const char ***out, size_t *n, cdmpp_er
 
 static void on_bad(void *ctx, const cdmpp_err *why) { cd_log_err(ctx, CD_LOG_WARNING, why); }
 
-/* Files of schedules come before logs, and these before stores: the first that knows a task decides. */
+/* Files of schedules come before logs, and these before stores: the first that knows a task
+ * decides. */
 cdmpp_status cd_partition_schedules(cd_partition *p, const char *const *key, size_t n,
                                     cdmpp_err *err) {
     const cd_partition_options *o = p->o;
@@ -94,22 +96,18 @@ static cdmpp_status read_schedules(cd_partition *p, cdmpp_err *err) {
 cdmpp_status cd_partition_cost(cd_partition *p, const cd_shard_net *net, const cd_network_loaded *l,
                                cd_shard_cost **out, cdmpp_err *err) {
     const cd_partition_options *o = p->o;
-    const cd_shard_cost_options a = {
-        .model = p->by,
-        .schedules = p->schedules,
-        .machine = &p->machine,
-        .net = net,
-        .devices = p->models.devices,
-        .costs =
-            p->models.guessed
-                ? NULL
-                : p->models.costs, /* those of the processor that stands for this one say nothing */
-        .trials = (uint32_t)o->trials,
-        .seed = (uint64_t)o->seed,
-        .plain = l->plain,
-        .n_plain = l->n_plain,
-        .allow_missing = o->allow_missing,
-        .pool = p->pool};
+    const cd_shard_cost_options a = {.model = p->by,
+                                     .schedules = p->schedules,
+                                     .machine = &p->machine,
+                                     .net = net,
+                                     .devices = p->models.devices,
+                                     .costs = p->models.costs,
+                                     .trials = (uint32_t)o->trials,
+                                     .seed = (uint64_t)o->seed,
+                                     .plain = l->plain,
+                                     .n_plain = l->n_plain,
+                                     .allow_missing = o->allow_missing,
+                                     .pool = p->pool};
     return cd_shard_cost_new(&a, out, err);
 }
 

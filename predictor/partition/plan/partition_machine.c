@@ -1,13 +1,16 @@
-/* Devices of a plan: out of a file, or what cpuN and oclN usually are, so that a first plan needs no measurement. */
+/* Devices of a plan: out of a file, or what cpuN and oclN usually are, so that a first plan needs
+ * no measurement. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "predictor/partition/plan/partition_internal.h"
+#include "profiler/describe/describe.h"
 
-/* Seconds measured on two cores of a server and PoCL on it: a call through a pointer, a thread that waits, a native kernel handed to a queue. link measure measures those
- * of another machine. */
+/* Seconds measured on two cores of a server and PoCL on it: a call through a pointer, a thread that
+ * waits, a native kernel handed to a queue. link measure measures those of another machine. */
 static const double CPU_LAUNCH_S = 2e-7, OCL_LAUNCH_S = 4e-6, SYNC_S = 1e-6, OCL_WAKE_S = 20e-6;
 enum { SUBDEVICES = 2, MAX_CORE = 4095, MAX_TIMES = 1000000 };
 
@@ -21,7 +24,8 @@ static bool numbered(const char *name, const char *word, int *out) {
     return !*end && v <= MAX_CORE;
 }
 
-/* ocl0 is the last of two subdevices of PoCL's first device, which then stays on core 1; ocl1 is the one before. */
+/* ocl0 is the last of two subdevices of PoCL's first device, which then stays on core 1; ocl1 is
+ * the one before. */
 static cdmpp_status add_usual(cd_partition *p, const char *name, cdmpp_err *err) {
     char subdevice[32];
     int n = 0;
@@ -47,6 +51,45 @@ static cdmpp_status add_usual(cd_partition *p, const char *name, cdmpp_err *err)
     return cd_machine_add(&p->all, &d, err);
 }
 
+/* Without a description a device is one of this machine. A plan that is read needs it only where it
+ * runs. */
+static cdmpp_status find_opencl(const cd_partition *p, const char *subdevice, cdmpp_err *err) {
+    cd_describe_entry e;
+    return p->o->plan && !p->o->run ? CDMPP_OK
+                                    : cd_describe_gpu_apart("opencl", subdevice, &e, err);
+}
+
+static cdmpp_status are_here(const cd_partition *p, cdmpp_err *err) {
+    cdmpp_err why = {0};
+    for (uint32_t k = 0; k < p->all.n; k++) {
+        const cd_machine_device *d = &p->all.device[k];
+        const cdmpp_status st = d->opencl ? find_opencl(p, d->opencl, &why) : CDMPP_OK;
+        if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "a device");
+        if (st)
+            return CD_FAIL(err, EBACKEND,
+                           "%s is not on this machine (%.120s): --devices names cpu0, cpu1, ..., "
+                           "--machine FILE describes another machine",
+                           d->name, why.msg);
+    }
+    return CDMPP_OK;
+}
+
+/* A processor core and PoCL on another one; where there is no OpenCL, two cores. */
+static const char *usual_devices(const cd_partition *p) {
+    cdmpp_err why = {0};
+    const char *cores = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? "cpu0,cpu1" : "cpu0";
+    if (!find_opencl(p, "pocl:0/2.1", &why)) {
+        cd_log_put(p->o->log, CD_LOG_INFO,
+                   "devices: cpu0 and ocl0, which is another core of this processor through OpenCL "
+                   "(PoCL); --devices names others");
+        return "cpu0,ocl0";
+    }
+    cd_log_put(p->o->log, CD_LOG_WARNING,
+               "ocl0 is not on this machine (%s): the plan is for %s (--devices names others)",
+               why.msg, cores);
+    return cores;
+}
+
 static cdmpp_status add_all_usual(cd_partition *p, const char *list, cdmpp_err *err) {
     for (const char *s = list; *s;) {
         const size_t n = strcspn(s, ",");
@@ -55,7 +98,8 @@ static cdmpp_status add_all_usual(cd_partition *p, const char *list, cdmpp_err *
         if (n) CD_TRY(cd_err_key(err, add_usual(p, name, err), "--devices"));
         s += n + (s[n] == ',');
     }
-    cd_log_put(p->o->log, CD_LOG_WARNING,
+    if (p->o->devices) CD_TRY(are_here(p, err));
+    cd_log_put(p->o->log, CD_LOG_INFO,
                "no --machine: what devices take to start and to wait is usual, not measured "
                "(cdmpp-partition link measure)");
     return CDMPP_OK;
@@ -78,7 +122,8 @@ static cdmpp_status slower(cd_partition *p, const char *text, cdmpp_err *err) {
     return CD_FAIL(err, EUSAGE, "--times: '%.60s' is of none of the devices", text);
 }
 
-/* Two memories need a link from each to the other. It is checked here, where the error can name both. */
+/* Two memories need a link from each to the other. It is checked here, where the error can name
+ * both. */
 static cdmpp_status linked(const cd_machine *m, cdmpp_err *err) {
     for (uint32_t a = 0; a < m->n; a++)
         for (uint32_t b = 0; b < m->n; b++) {
@@ -109,7 +154,7 @@ cdmpp_status cd_partition_machine(cd_partition *p, cdmpp_err *err) {
                    "%s was measured while the machine was too noisy: what starting, waiting and "
                    "copying cost is not to be relied on",
                    o->machine);
-    if (!o->machine) CD_TRY(add_all_usual(p, o->devices ? o->devices : "cpu0,ocl0", err));
+    if (!o->machine) CD_TRY(add_all_usual(p, o->devices ? o->devices : usual_devices(p), err));
     for (uint32_t k = 0; k < p->all.n; k++)
         cd_buf_putf(&all, "%s%s", k ? "," : "", p->all.device[k].name);
     cdmpp_status st = CDMPP_OK;

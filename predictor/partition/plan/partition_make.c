@@ -1,4 +1,5 @@
-/* The plan: made by cd_shard_plan_make, or read from a file and compared with the network and the devices. */
+/* The plan: made by cd_shard_plan_make, or read from a file and compared with the network and the
+ * devices. */
 #include <math.h>
 #include <string.h>
 
@@ -85,7 +86,8 @@ static bool known(const char *const *dim, uint32_t n_dim, const char *name, size
     return false;
 }
 
-/* A dimension that this network does not have is a warning, because scripts use one list for many networks. A list of which it has none is an error. */
+/* A dimension that this network does not have is a warning, because scripts use one list for many
+ * networks. A list of which it has none is an error. */
 static cdmpp_status dims(cd_partition *p, cdmpp_err *err) {
     const char *const *dim;
     uint32_t n, found = 0;
@@ -132,7 +134,8 @@ static bool may(const cd_shard_net_op *o, uint32_t d) {
     return (!o->allowed || o->allowed >> d & 1) && (o->pin == UINT32_MAX || o->pin == d);
 }
 
-/* Operators that a device may run and for which it has no time: its own row has none then, and nobody should think that it cannot. */
+/* Operators that a device may run and for which it has no time: its own row has none then, and
+ * nobody should think that it cannot. */
 static void say_unknown(const cd_partition *p) {
     for (uint32_t d = 0; d < p->machine.n; d++) {
         uint32_t n = 0, first = 0;

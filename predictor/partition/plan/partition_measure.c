@@ -1,5 +1,6 @@
-/* The plan and its baselines measured on this machine: in turns, so that a change of the machine's speed meets all of them; values compared with the unsplit network's; devices
- * slowed or broken on purpose, to show that the plan is made again and the result stays right. */
+/* The plan and its baselines measured on this machine: in turns, so that a change of the machine's
+ * speed meets all of them; values compared with the unsplit network's; devices slowed or broken on
+ * purpose, to show that the plan is made again and the result stays right. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,13 +90,15 @@ static cdmpp_status open_one(cd_partition *p, runs *r, const cd_shard_plan *plan
     return CDMPP_OK;
 }
 
-/* What costs nothing to price is a candidate: each device alone, whole operators placed, equal and greedy shares; the fixed shares are the caller's, with options.compare. */
+/* What costs nothing to price is a candidate: each device alone, whole operators placed, equal and
+ * greedy shares; the fixed shares are the caller's, with options.compare. */
 static bool is_candidate(const cd_partition *p, uint32_t k) {
     return p->base[k] && isfinite(p->plan->base[k].predicted_s) &&
            (p->o->compare || strncmp(p->plan->base[k].name, "fixed ", 6) != 0);
 }
 
-/* A baseline that is the plan, or one before it, is not run twice. One that cannot be built is a warning and left out. */
+/* A baseline that is the plan, or one before it, is not run twice. One that cannot be built is a
+ * warning and left out. */
 static cdmpp_status open_all(cd_partition *p, runs *r, cdmpp_err *err) {
     cdmpp_err why = {0};
     CD_TRY(open_one(p, r, p->plan, err));
@@ -136,7 +139,8 @@ static cdmpp_status compare(cd_partition *p, runs *r, double budget, cdmpp_err *
     return CDMPP_OK;
 }
 
-/* The kept plan's run becomes the first one. What is injected is about the plan as it was made: then none is kept. */
+/* The kept plan's run becomes the first one. What is injected is about the plan as it was made:
+ * then none is kept. */
 static cdmpp_status keep_best(cd_partition *p, runs *r, cdmpp_err *err) {
     const uint32_t k = p->o->inject.n ? UINT32_MAX : cd_partition_best_measured(p);
     if (k == UINT32_MAX) return CDMPP_OK;
@@ -155,14 +159,14 @@ static void alone(cd_partition *p, const runs *r) {
     p->plan->measured_gain = cd_partition_alone_s(p, true) / p->plan->measured_s;
 }
 
-/* Values are compared before anything is slowed, and again behind it. What was injected is in no time of the plan. */
+/* Values are compared before anything is slowed, and again behind it. What was injected is in no
+ * time of the plan. */
 static cdmpp_status measure(cd_partition *p, runs *r, cdmpp_err *err) {
     const double budget = p->o->budget_s / 2; /* 0: the default of the runs */
     int core[CD_MACHINE_DEVICES];
     CD_TRY(open_all(p, r, err));
-    cd_host_load_begin(
-        &r->mark, core,
-        cd_partition_counted(p, core)); /* from here on: compiling is no load of others, nor rest */
+    /* from here on: compiling is no load of others, nor rest */
+    cd_host_load_begin(&r->mark, core, cd_partition_counted(p, core));
     r->marked = true;
     CD_TRY(cd_plan_run_check(r->run[0], &p->run.max_error, err));
     if (r->n > 1 || p->o->inject.n) CD_TRY(compare(p, r, budget, err));

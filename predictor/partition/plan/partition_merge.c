@@ -1,6 +1,8 @@
-/* Which convolutions to merge: cost(network) = least over merges of the stages' cost of the network that is written anew with them. Merged operators are tasks
- * like others, and what cuts their results into parts is an operator with a time. Sets are decided one after the other, each with all ways to part it; sets of
- * different blocks do not touch each other, so only within a block something may be lost. */
+/* Which convolutions to merge: cost(network) = least over merges of the stages' cost of the network
+ * that is written anew with them. Merged operators are tasks like others, and what cuts their
+ * results into parts is an operator with a time. Sets are decided one after the other, each with
+ * all ways to part it; sets of different blocks do not touch each other, so only within a block
+ * something may be lost. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +65,8 @@ static cdmpp_status learn_all(merger *m, const cd_partition_staging *s, cdmpp_er
     return CDMPP_OK;
 }
 
-/* Tasks without a time are scored together, with the schedules that the files of the options have for them. */
+/* Tasks without a time are scored together, with the schedules that the files of the options have
+ * for them. */
 static cdmpp_status score(merger *m, cd_partition_merged *c, cdmpp_err *err) {
     const cd_shard_net *net = &c->net;
     cd_shard_cost_want *want = CD_NEWN(&c->arena, cd_shard_cost_want, (size_t)net->n_op + 1);
@@ -96,7 +99,8 @@ static cdmpp_status score(merger *m, cd_partition_merged *c, cdmpp_err *err) {
 
 /* ---- a network with merges ---- */
 
-/* Each operator is in the block in which its nodes were; one of no node, a change of layout, comes with what it reads. */
+/* Each operator is in the block in which its nodes were; one of no node, a change of layout, comes
+ * with what it reads. */
 static void blocks(const merger *m, cd_partition_merged *c) {
     const cd_workload *w = c->loaded.work, *before = m->p->loaded.work;
     for (uint32_t k = 0; k < w->n_group; k++) {
@@ -128,7 +132,8 @@ static cdmpp_status open_merged(merger *m, const cd_merge_set *set, uint32_t n,
 
 /* ---- the choice ---- */
 
-/* The next way to part n members, as numbers of parts in order of appearance; false: that was the last. */
+/* The next way to part n members, as numbers of parts in order of appearance; false: that was the
+ * last. */
 static bool next_way(uint32_t *part, uint32_t n) {
     for (uint32_t i = n; i-- > 1;) {
         uint32_t most = 0;
@@ -194,7 +199,8 @@ static cdmpp_status decide(merger *m, const cd_merge_set *set, cdmpp_err *err) {
 
 /* ---- what is told ---- */
 
-/* Times of the operators that hold a node which stands for one of the set's. The first one is named after all members. */
+/* Times of the operators that hold a node which stands for one of the set's. The first one is named
+ * after all members. */
 static cdmpp_status tell(merger *m, cd_partition_merged *c, const cd_merge_set *s,
                          cd_partition_merge *out, cdmpp_err *err) {
     const cd_workload *w = m->p->loaded.work, *now = c->loaded.work;

@@ -1,4 +1,5 @@
-/* A network as operators that can be cut: seconds by the cost model, parallel loops by the programs of the schedules that were scored. */
+/* A network as operators that can be cut: seconds by the cost model, parallel loops by the programs
+ * of the schedules that were scored. */
 #include "predictor/partition/plan/partition_pack.h"
 
 #include <math.h>
@@ -7,7 +8,8 @@
 #include "predictor/partition/plan/partition_internal.h"
 #include "predictor/partition/plan/partition_pack_internal.h"
 
-/* Usual where one processor reads what another has just written: 10 GB/s, through a shared cache. Not measured here. */
+/* Usual where one processor reads what another has just written: 10 GB/s, through a shared cache.
+ * Not measured here. */
 static const double BYTE_S = 1e-10;
 
 void cd_partition_pack_free(cd_partition_pack *p) {
@@ -20,7 +22,8 @@ void cd_partition_pack_free(cd_partition_pack *p) {
 
 /* ---- operators ---- */
 
-/* Operators that work on weights once are in no pass. work_of (n_op of the network): the operator's number here. */
+/* Operators that work on weights once are in no pass. work_of (n_op of the network): the operator's
+ * number here. */
 static cdmpp_status list(cd_partition_pack *p, uint32_t **work_of, cdmpp_err *err) {
     const cd_workload *w = p->of.loaded.work;
     uint32_t *group = CD_NEWN(&p->arena, uint32_t, (size_t)w->n_group + 1),
@@ -78,7 +81,8 @@ static cdmpp_status no_time(cd_partition_pack *p, uint32_t op, cdmpp_err *err) {
                    p->of.machine.device[0].name, why ? ": " : "", why ? why : "");
 }
 
-/* The seconds of an operator, divided among its parallel loops by the stores in them. A program that cannot be cut is one part of one iteration. */
+/* The seconds of an operator, divided among its parallel loops by the stores in them. A program
+ * that cannot be cut is one part of one iteration. */
 static cdmpp_status parts_of(cd_partition_pack *p, const cd_codegen_code *c, double seconds,
                              cd_pack_work *w, cdmpp_err *err) {
     const uint32_t n = c->n_part ? c->n_part : 1;

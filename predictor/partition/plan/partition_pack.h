@@ -1,12 +1,17 @@
-/* partition_pack -- the operators of a network cut into tasks, on units of this machine in one launch (Rammer, OSDI 2020), and run.
+/* partition_pack -- the operators of a network cut into tasks, on units of this machine in one
+ * launch (Rammer, OSDI 2020), and run.
  *
  *   network, models ──> seconds of operators ─┐
- *   schedules ──> programs ──> parallel loops ┴> cd_pack_cut ──> calls of each unit ── run: threads ──> times in turns, values
+ *   schedules ──> programs ──> parallel loops ┴> cd_pack_cut ─> calls of each unit ─ run: threads
+ *                                                               ─> times in turns, values
  *
- *   (1) a unit is a processor like the first device; an operator's seconds on one unit are those of the cost model, divided among its parallel loops by
- *       the stores that they execute, and among iterations equally;
- *   (2) with run the same is planned again with the seconds that each program was measured to take alone on one thread;
- *   (3) measured in turns (cd_executor_compare): one thread; one operator behind the other, each on all units; both plans. The fastest is kept.
+ *   (1) a unit is a processor like the first device; an operator's seconds on one unit are those of
+ *       the cost model, divided among its parallel loops by the stores that they execute, and among
+ *       iterations equally;
+ *   (2) with run the same is planned again with the seconds that each program was measured to take
+ *       alone on one thread;
+ *   (3) measured in turns (cd_executor_compare): one thread; one operator behind the other, each on
+ *       all units; both plans. The fastest is kept.
  * Seconds. One thread calls. */
 #ifndef CD_PARTITION_PACK_H
 #define CD_PARTITION_PACK_H
@@ -14,8 +19,9 @@
 #include "predictor/partition/plan/partition.h"
 
 typedef struct cd_partition_pack_options {
-    cd_partition_options
-        network; /* network, models, schedules, machine (its first device is what a unit is), run and budget_s; what plans are made for is not read */
+    /* network, models, schedules, machine (its first device is what a unit is), run and budget_s;
+     * what plans are made for is not read */
+    cd_partition_options network;
     uint32_t units; /* >= 1 */
 } cd_partition_pack_options;
 
@@ -28,7 +34,8 @@ typedef enum cd_partition_pack_how {
 } cd_partition_pack_how;
 typedef struct cd_partition_pack_way {
     const char *name;
-    double predicted_s; /* of CD_PACK_MEASURED_PLAN: by measured seconds; NaN: there is none */
+    /* of CD_PACK_MEASURED_PLAN: by measured seconds; NaN: there is none */
+    double predicted_s;
     cd_executor_way_time ran; /* options.run */
 } cd_partition_pack_way;
 
@@ -44,13 +51,14 @@ typedef struct cd_partition_pack {
     cd_partition_pack_way way[CD_PACK_WAYS];
     bool ran;
     cd_partition_pack_how kept; /* ran: the fastest */
-    double
-        others; /* ran: 0..1, what others used of the processors meanwhile; NaN: the system does not say */
+    /* ran: 0..1, what others used of the processors meanwhile; NaN: the system does not say */
+    double others;
 } cd_partition_pack;
 
-/* Into a zeroed one; o is borrowed until free. With options.run it forks, so call it before there are threads. Errors: those of cd_partition_open; EUSAGE (run on more
- * units than this process may use processors), ESCHEMA (an operator without a time or a program, named), EINTERRUPTED, those of cd_pack_cut and
- * cd_executor_compare. Free `p` after an error too. */
+/* Into a zeroed one; o is borrowed until free. With options.run it forks, so call it before there
+ * are threads. Errors: those of cd_partition_open; EUSAGE (run on more units than this process may
+ * use processors), ESCHEMA (an operator without a time or a program, named), EINTERRUPTED, those of
+ * cd_pack_cut and cd_executor_compare. Free `p` after an error too. */
 cdmpp_status cd_partition_pack_make(const cd_partition_pack_options *o, cd_partition_pack *p,
                                     cdmpp_err *err);
 void cd_partition_pack_free(cd_partition_pack *p); /* zeroed is fine */

@@ -1,4 +1,5 @@
-/* A packed network on this machine: programs compiled and measured alone, the plan made once more by these times, and all ways to run it in turns. */
+/* A packed network on this machine: programs compiled and measured alone, the plan made once more
+ * by these times, and all ways to run it in turns. */
 #include <math.h>
 #include <string.h>
 
@@ -49,7 +50,8 @@ static cdmpp_status plan_again(cd_partition_pack *p, const cd_program_select *s,
     return cd_pack_cut(&p->measured, &p->measured_calls, err);
 }
 
-/* Operators are the executor's steps: both are all groups but those that work on weights, in their order. */
+/* Operators are the executor's steps: both are all groups but those that work on weights, in their
+ * order. */
 static cdmpp_status to_plan(cd_partition_pack *p, const cd_pack_calls *c, cd_executor_plan *out,
                             cdmpp_err *err) {
     const uint32_t n = c->first[p->net.units];

@@ -1,5 +1,6 @@
-/* Whole operators on devices as a problem of predictor/partition/placement: solved for options.goal, written for options.lp. Inputs and results of the network are operators of
- * 0 s that are pinned to the first device, so that bringing them there and back has its price. */
+/* Whole operators on devices as a problem of predictor/partition/placement: solved for
+ * options.goal, written for options.lp. Inputs and results of the network are operators of 0 s that
+ * are pinned to the first device, so that bringing them there and back has its price. */
 #include <math.h>
 
 #include "base/io/io.h"
@@ -57,7 +58,8 @@ static int64_t bytes_of(const cd_shard_net_tensor *t) {
     return n;
 }
 
-/* A value is a tensor that one operator writes and others read; constants are no values, because every device has its own copy. */
+/* A value is a tensor that one operator writes and others read; constants are no values, because
+ * every device has its own copy. */
 static void values(builder *m) {
     const cd_shard_net *n = &m->p->net;
     for (uint32_t t = 0; t < n->n_tensor; t++) {
@@ -74,7 +76,8 @@ static void values(builder *m) {
     }
 }
 
-/* The problem in the partition's arena. Arrays are sized for the worst case: every tensor an input and a result. */
+/* The problem in the partition's arena. Arrays are sized for the worst case: every tensor an input
+ * and a result. */
 static cdmpp_status build(builder *m, cdmpp_err *err) {
     cd_partition *p = m->p;
     const cd_shard_net *n = &p->net;
@@ -147,12 +150,13 @@ static cdmpp_status weights_of(const cd_partition *p, cd_arena *a, cd_place_limi
     return CDMPP_OK;
 }
 
-/* Solves within the memories of the machine. Devices of one memory share it: the least size that any of them says counts. Weights count where their operator is. */
+/* Solves within the memories of the machine. Devices of one memory share it: the least size that
+ * any of them says counts. Weights count where their operator is. */
 static cdmpp_status place(builder *m, cd_place_goal goal, cdmpp_err *err) {
     cd_partition *p = m->p;
     uint32_t memory[CD_MACHINE_DEVICES];
-    double bytes[CD_MACHINE_DEVICES] = {0},
-           *weights = CD_NEWN(&p->arena, double, (size_t)m->problem.n_op + 1);
+    double bytes[CD_MACHINE_DEVICES] = {0};
+    double *weights = CD_NEWN(&p->arena, double, (size_t)m->problem.n_op + 1);
     cd_place_limits l = {.n_memory = p->machine.n, .memory = memory, .bytes = bytes};
     if (!weights) return CD_FAIL(err, ENOMEM, "%u operators", m->problem.n_op);
     for (uint32_t d = 0; d < p->machine.n; d++) {

@@ -1,4 +1,5 @@
-/* Rules on the network: what they allow goes into the plan of shards, whole operators are placed by cost under them, and their regions become sources. */
+/* Rules on the network: what they allow goes into the plan of shards, whole operators are placed by
+ * cost under them, and their regions become sources. */
 #include "predictor/partition/plan/partition_rules.h"
 
 #include <math.h>
@@ -13,7 +14,8 @@ static cdmpp_status read_rules(cd_partition_rules *o, const char *path, cdmpp_er
     return cd_offload_parse("(no rules)", text, strlen(text), &o->file, err);
 }
 
-/* What the plan of shards may do with each operator. It knows no match of several groups, so groups that only such a match allows are allowed one by one only where nothing else is. */
+/* What the plan of shards may do with each operator. It knows no match of several groups, so groups
+ * that only such a match allows are allowed one by one only where nothing else is. */
 static cdmpp_status into_net(cd_partition_rules *o, cd_shard_net *net, cdmpp_err *err) {
     cd_shard_net_op *op = CD_NEWN(&o->arena, cd_shard_net_op, (size_t)net->n_op + 1);
     if (!op) return CD_FAIL(err, ENOMEM, "%u operators", net->n_op);
@@ -51,7 +53,8 @@ void cd_partition_rules_close(cd_partition_rules *o) {
 
 /* ---- the placement ---- */
 
-/* Bytes a second of a link between devices of one memory: nothing is copied there, the reader only waits. */
+/* Bytes a second of a link between devices of one memory: nothing is copied there, the reader only
+ * waits. */
 static const double IN_PLACE = 1e18;
 
 uint32_t cd_partition_links(const cd_machine *m, cd_place_link *to) {
@@ -156,7 +159,8 @@ static cdmpp_status places(const cd_partition_rules *o, const cd_shard_plan *pla
     return CDMPP_OK;
 }
 
-/* A plan is first placed again as whole groups, because sources are written of regions, and only a placement has regions. */
+/* A plan is first placed again as whole groups, because sources are written of regions, and only a
+ * placement has regions. */
 cdmpp_status cd_partition_rules_emit(cd_partition_rules *o, const cd_shard_plan *plan,
                                      cd_shard_plan_time *time, void *ctx, cd_shard_cost *cost,
                                      const char *dir, cd_log *log, cdmpp_err *err) {

@@ -1,8 +1,11 @@
-/* What is uncertain of the times on each device of a plan, said when the plan is made and again when it is read from a file.
+/* What is uncertain of the times on each device of a plan, said when the plan is made and again
+ * when it is read from a file.
  *
- *   a default, a stand-in, no fit of network costs, two models, programs unlike those of the training ─> p->source ─> warnings, JSON, the plan's file
+ *   a default, a stand-in, no fit of network costs, two models, programs unlike those of the
+ *   training ─> p->source ─> warnings, JSON, the plan's file
  *
- * A stand-in has its own warning: none of its programs ran there. Programs that the models have not seen have another, so that both may be said. */
+ * A stand-in has its own warning: none of its programs ran there. Programs that the models have not
+ * seen have another, so that both may be said. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,16 +13,30 @@
 #include "predictor/partition/plan/partition_internal.h"
 #include "predictor/score/score.h"
 
-/* Share of the time above which there is a message, as of cdmpp-replay: less changes the total by less than its error. */
+/* Share of the time above which there is a message, as of cdmpp-replay: less changes the total by
+ * less than its error. */
 static const double UNLIKE = 0.1;
 
-/* Whether a device before this one is the same of the models: then all was said about it. */
+/* Whether a device before this one is the same of the models: then all was said about it. A device
+ * that was named is not this machine, for which it stands. */
 bool cd_partition_was_there(const cd_partition *p, uint32_t k) {
     bool was = false;
     for (uint32_t i = 0; i < k; i++)
         was = was ||
-              (p->source[i].as && p->source[k].as && !strcmp(p->source[i].as, p->source[k].as));
+              (p->source[i].as && p->source[k].as && p->source[i].guessed == p->source[k].guessed &&
+               !strcmp(p->source[i].as, p->source[k].as));
     return was;
+}
+
+/* What nobody measured, of the device and of networks on it, in one sentence. */
+static void say_another(const cd_partition *p, const cd_shard_plan_source *s, const char *as) {
+    const cd_model_set_doubtful d = {
+        .name = as,
+        .stands = s->stands,
+        .here = s->guessed && !p->o->plan,
+        .described = true,
+        .spread = hypot(s->stands_spread, isnan(s->costs_spread) ? 0 : s->costs_spread)};
+    cd_model_set_say_stand_in(&p->models, &d, p->o->log);
 }
 
 void cd_partition_say_stand_in(const cd_partition *p, uint32_t k) {
@@ -28,7 +45,6 @@ void cd_partition_say_stand_in(const cd_partition *p, uint32_t k) {
     (void)snprintf(here, sizeof here, "the machine that the plan is for%s%s%s", s->host ? " (" : "",
                    s->host ? s->host : "", s->host ? ")" : "");
     const char *as = s->guessed ? here : s->as ? s->as : p->machine.device[k].name;
-    char times[CD_MODEL_SET_TIMES_OFF];
     if (!s->stands || cd_partition_was_there(p, k)) return;
     const cd_device *about = cd_model_set_device(&p->models, p->machine.device[k].as);
     if (s->scaled)
@@ -41,29 +57,30 @@ void cd_partition_say_stand_in(const cd_partition *p, uint32_t k) {
                        ? " (fp32_gflops is not described: 2 * cores * lanes * clock_mhz)"
                        : "",
                    CD_MODEL_SET_BETWEEN_KINDS);
-    else if (s->stands_spread > 0.005)
-        cd_log_put(p->o->log, CD_LOG_WARNING,
-                   "no model knows %s: %s of the model stands for it. Times there may be %s times "
-                   "shorter or longer",
-                   as, s->stands, cd_model_set_times_off(s->stands_spread, times));
-    else
-        cd_log_put(
-            p->o->log, CD_LOG_WARNING,
-            "no model knows %s: %s of the model stands for it; how far off that is, nobody knows",
-            as, s->stands);
+    else say_another(p, s, as);
+}
+
+const cd_network_cost_fit *cd_partition_network_cost(const cd_partition *p,
+                                                     const cd_shard_plan_source *s) {
+    if (!s->as) return NULL;
+    const cd_device *about = cd_model_set_device(&p->models, s->as);
+    const char *stands = s->scaled ? NULL : s->stands;
+    const char *whose = cd_network_cost_whose(p->models.costs, s->as, about, stands);
+    return cd_network_cost_find(p->models.costs, whose, about);
 }
 
 void cd_partition_say_costs(const cd_partition *p, uint32_t k) {
     const cd_shard_plan_source *s = &p->source[k];
     const cd_device *about = s->as ? cd_model_set_device(&p->models, s->as) : NULL;
-    const cd_network_cost_fit *fit =
-        s->as && !s->guessed ? cd_network_cost_find(p->models.costs, s->as, about) : NULL;
-    const char *lender = cd_network_cost_lender(fit, s->as, about),
-               *as = lender ? lender
-                     : fit  ? cd_model_set_stands(&p->models, s->as)
-                            : NULL;
+    const cd_network_cost_fit *fit = cd_partition_network_cost(p, s);
+    const char *lender = cd_network_cost_lender(fit, s->as, about);
+    const char *as = lender       ? lender
+                     : !fit       ? NULL
+                     : s->guessed ? s->as
+                                  : cd_model_set_stands(&p->models, s->as);
     char times[CD_MODEL_SET_TIMES_OFF];
     if (s->costs_spread == 0 || cd_partition_was_there(p, k)) return;
+    if (s->stands && !s->scaled && !isnan(s->costs_spread)) return; /* say_another counts with it */
     if (isnan(s->costs_spread))
         cd_log_put(p->o->log, CD_LOG_WARNING,
                    "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE
@@ -108,7 +125,8 @@ void cd_partition_say_layout(const cd_partition *p) {
     }
 }
 
-/* Times of two models are compared with each other in such a plan, which one model's errors do not have in common. */
+/* Times of two models are compared with each other in such a plan, which one model's errors do not
+ * have in common. */
 void cd_partition_say_models(const cd_partition *p) {
     for (uint32_t k = 1; k < p->machine.n; k++) {
         const char *a = p->source[0].model, *b = p->source[k].model;
@@ -132,11 +150,8 @@ static const char *named(const cd_partition *p, char out[SAID]) {
 
 static void say_unlike(const cd_partition *p, uint32_t k) {
     char why[CD_UNLIKE_SHARES], name[SAID];
-    double most =
-        p->source[k].stands
-            ? 0
-            : p->source[k]
-                  .unlike; /* that its device is a new one was said when another took its place */
+    /* that its device is a new one was said when another took its place */
+    double most = p->source[k].stands ? 0 : p->source[k].unlike;
     for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
         if (b != CD_UNLIKE_BIT_DEVICE) most = fmax(most, p->source[k].unlike_of[b]);
     if (!(most > UNLIKE)) return;
@@ -156,11 +171,12 @@ static void say_default(const cd_partition *p) {
         cd_default_model_what(s->model, what);
         const char *is = s->guessed ? "the nearest known one to" : "recognised as",
                    *far = s->guessed ? ", which is out of range" : "";
+        const cd_log_level level = strstr(what, "not used") ? CD_LOG_WARNING : CD_LOG_INFO;
         if (s->host)
-            cd_log_put(p->o->log, CD_LOG_WARNING,
+            cd_log_put(p->o->log, level,
                        "cost model: %s, %s; device: %s, %s the machine that the plan is for (%s)%s",
                        s->model, what, s->as, is, s->host, far);
-        else cd_log_put(p->o->log, CD_LOG_WARNING, "cost model: %s, %s", s->model, what);
+        else cd_log_put(p->o->log, level, "cost model: %s, %s", s->model, what);
         return;
     }
 }
@@ -192,8 +208,8 @@ cdmpp_status cd_partition_unlike(cd_partition *p, cdmpp_err *err) {
         if (!p->by[k].model) continue;
         CD_TRY(cd_shard_cost_unlike(p->cost, k, s->unlike_of, &s->unlike, err));
         if (!cd_model_trained_on(p->by[k].model)) s->unlike = (double)NAN;
-        if (s->stands)
-            s->unlike = s->unlike_of[CD_UNLIKE_BIT_DEVICE] = 1; /* none of its programs ran there */
+        /* none of its programs ran there */
+        if (s->stands) s->unlike = s->unlike_of[CD_UNLIKE_BIT_DEVICE] = 1;
         say_unlike(p, k);
         CD_TRY(say_types(p, k, err));
     }
@@ -215,7 +231,8 @@ static void say_load(const cd_partition *p) {
                    p->o->plan, 100 * p->plan->others);
 }
 
-/* What the command said that made the plan. What this one has said of its own models already is not said twice. */
+/* What the command said that made the plan. What this one has said of its own models already is not
+ * said twice. */
 void cd_partition_say_again(cd_partition *p) {
     const bool said = cd_partition_needs_times(p->o);
     if (!p->plan->source) {

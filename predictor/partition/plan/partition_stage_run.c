@@ -1,4 +1,5 @@
-/* Stages on this machine, block by block, in turns with one operator after the other; the results of all operators are compared bit by bit. */
+/* Stages on this machine, block by block, in turns with one operator after the other; the results
+ * of all operators are compared bit by bit. */
 #include <math.h>
 #include <string.h>
 
@@ -11,15 +12,16 @@ static const double BUDGET_S = 2;
 
 typedef struct {
     cd_partition *p;
-    cd_program_select *pick,
-        *pick_merged; /* of the network as it is, with convolutions merged (NULL: nothing is) */
+    /* of the network as it is, with convolutions merged (NULL: nothing is) */
+    cd_program_select *pick, *pick_merged;
     int core[CD_MACHINE_DEVICES];
     double budget_s;         /* of a block */
     unsigned char *value[2]; /* results of an operator, both ways */
     size_t room;
 } runner;
 
-/* Stages need units like the first device: processors of this machine, whether they are called directly or through OpenCL's native kernels. */
+/* Stages need units like the first device: processors of this machine, whether they are called
+ * directly or through OpenCL's native kernels. */
 cdmpp_status cd_partition_stage_run_check(const cd_partition *p, cdmpp_err *err) {
     for (uint32_t d = 0; d < p->machine.n; d++) {
         const cd_machine_device *v = &p->machine.device[d];
@@ -140,7 +142,8 @@ static void add_up(cd_partition_staging *s, uint32_t k) {
     s->staged.alone_s += b->alone_measured_s;
 }
 
-/* A block is run alone, its inputs filled: blocks before it need not run. One without programs is a warning. */
+/* A block is run alone, its inputs filled: blocks before it need not run. One without programs is a
+ * warning. */
 static cdmpp_status block(runner *r, uint32_t k, cdmpp_err *err) {
     cd_partition *p = r->p;
     cd_partition_staging *const way[] = {&p->plain, &p->merged.in};
@@ -183,7 +186,8 @@ static cdmpp_status values_of(cd_partition *p, const cd_partition_staging *s, fl
     return cd_network_values(&o, out, n, err);
 }
 
-/* Operators have no counterparts in the other network, so results of whole networks are compared, of one content by names. */
+/* Operators have no counterparts in the other network, so results of whole networks are compared,
+ * of one content by names. */
 static cdmpp_status check_merged(cd_partition *p, cdmpp_err *err) {
     cd_partition_merged *m = &p->merged;
     float *v[2] = {NULL, NULL};

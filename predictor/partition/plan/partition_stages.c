@@ -1,5 +1,6 @@
-/* Operators side by side on units like the first device, block by block: a network has too many operators for one search, and is cut where all paths meet. The time of a
- * stage follows from times alone and from what running beside others costs. */
+/* Operators side by side on units like the first device, block by block: a network has too many
+ * operators for one search, and is cut where all paths meet. The time of a stage follows from times
+ * alone and from what running beside others costs. */
 #include <math.h>
 #include <string.h>
 
@@ -64,7 +65,8 @@ static double one_behind_the_other(const double *solo, uint32_t n) {
     return sum;
 }
 
-/* The operators of block b with the edges inside it: edges from other blocks are met already when it starts. */
+/* The operators of block b with the edges inside it: edges from other blocks are met already when
+ * it starts. */
 static cdmpp_status one_block(const cd_partition *p, cd_partition_staging *s,
                               const cd_stage_graph *all, uint32_t *local, uint32_t b, cd_arena *a,
                               cdmpp_err *err) {
@@ -174,7 +176,8 @@ static cdmpp_status find_iterations(cd_partition *p, cd_partition_staging *s, cd
     return st;
 }
 
-/* 24 operators a block: the search takes seconds beyond that. Blocks run one after the other, so their times add up. */
+/* 24 operators a block: the search takes seconds beyond that. Blocks run one after the other, so
+ * their times add up. */
 cdmpp_status cd_partition_stages(cd_partition *p, cdmpp_err *err) {
     cd_partition_staging *s = &p->plain;
     cd_stage_graph g;

@@ -42,7 +42,8 @@ cdmpp_status cd_partition_report_trace(const cd_partition *p, const char *path, 
 }
 
 /* ---- page: slices of a plan ---- */
-/* The operator that a slice belongs to: the one with the longest name that the slice begins with, because shards are called "conv1 H 0..28". UINT32_MAX: none, a copy. */
+/* The operator that a slice belongs to: the one with the longest name that the slice begins with,
+ * because shards are called "conv1 H 0..28". UINT32_MAX: none, a copy. */
 static uint32_t op_of(const cd_shard_plan *plan, const char *slice) {
     size_t best = 0;
     uint32_t of = UINT32_MAX;
@@ -92,7 +93,8 @@ static void item_after(const timeline *d, uint32_t k, cd_buf *b) {
     cd_buf_puts(b, "]");
 }
 
-/* Columns rather than objects: a page has thousands of slices, and names of members would be most of its bytes. */
+/* Columns rather than objects: a page has thousands of slices, and names of members would be most
+ * of its bytes. */
 static void put_slices(const timeline *d, cd_buf *b) {
     static const struct {
         const char *key;
@@ -170,7 +172,8 @@ static void put_op(const cd_partition *p, uint32_t k, cd_buf *b) {
     cd_buf_free(&where);
 }
 
-/* The page's data: cases with their slices, the plan's operators, and the numbers of the headline. */
+/* The page's data: cases with their slices, the plan's operators, and the numbers of the
+ * headline. */
 static cdmpp_status put_data(const cd_partition *p, cd_buf *b, cdmpp_err *err) {
     const cd_shard_plan *n = p->plan;
     CD_TRY(put_cases(p, b, err));
@@ -205,8 +208,9 @@ static cdmpp_status put_data(const cd_partition *p, cd_buf *b, cdmpp_err *err) {
 }
 
 cdmpp_status cd_partition_report_html(const cd_partition *p, const char *path, cdmpp_err *err) {
-    static const char *const body[] = {page_html, NULL}, *const script[] = {tables_js, NULL},
-                             *const drawing[] = {drawing_js, NULL};
+    static const char *const body[] = {page_html, NULL};
+    static const char *const script[] = {tables_js, NULL};
+    static const char *const drawing[] = {drawing_js, NULL};
     cd_buf data = {0};
     const cd_timeline_page_parts parts = {.title = "cdmpp-partition",
                                           .body = body,

@@ -1,4 +1,5 @@
-/* The report as JSON. Plan and offload part have writers of their own (the plan's is also the form of a file), so their text goes in as it is. */
+/* The report as JSON. Plan and offload part have writers of their own (the plan's is also the form
+ * of a file), so their text goes in as it is. */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ static void put_bases(const cd_partition *p, cd_json_writer *w) {
     cd_json_write_close(w, ']');
 }
 
-/* Who answers for a device, where that is not the device itself, and what is uncertain of its times. */
+/* Who answers for a device, where that is not the device itself, and what is uncertain of its
+ * times. */
 static void put_source(const cd_shard_plan_source *s, cd_json_writer *w) {
     const double spread = hypot(s->stands_spread, isnan(s->costs_spread) ? 0 : s->costs_spread);
     if (s->stands) cd_json_write_member_str(w, "stand_in", s->stands);
@@ -81,7 +83,8 @@ static void put_ran(const cd_partition *p, cd_json_writer *w) {
     cd_json_write_close(w, ']');
 }
 
-/* Of another plan (planned again) there are no operators: they would be taken for this plan's. bytes_between: copied from one memory to another; bytes_within: copied inside one memory. */
+/* Of another plan (planned again) there are no operators: they would be taken for this plan's.
+ * bytes_between: copied from one memory to another; bytes_within: copied inside one memory. */
 static void put_run(const cd_partition *p, cd_json_writer *w) {
     const cd_plan_run_result *r = &p->run.now;
     cd_json_write_key(w, "run"), cd_json_write_open(w, '{');
@@ -105,7 +108,8 @@ static void put_run(const cd_partition *p, cd_json_writer *w) {
     cd_json_write_close(w, '}');
 }
 
-/* JSON of another writer: ends of lines, which are only between tokens there, and the blanks behind them go. */
+/* JSON of another writer: ends of lines, which are only between tokens there, and the blanks behind
+ * them go. */
 static void put_other(const char *key, cd_buf *json, cd_json_writer *w) {
     cd_buf line = {0};
     for (size_t k = 0; k < json->n;) {

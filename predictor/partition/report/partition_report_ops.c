@@ -1,4 +1,5 @@
-/* Operators of a plan: the ten of which splitting could save most, because a network has hundreds; or all of them with the reasons for their devices. */
+/* Operators of a plan: the ten of which splitting could save most, because a network has hundreds;
+ * or all of them with the reasons for their devices. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -88,7 +89,8 @@ static void put_list(const cd_partition *p, const ranked *r, uint32_t n, bool ex
     }
 }
 
-/* With reasons, or after a run, all operators in the order of the network; else the first few by what splitting could save. */
+/* With reasons, or after a run, all operators in the order of the network; else the first few by
+ * what splitting could save. */
 void cd_partition_report_ops(const cd_partition *p, bool explain, cd_buf *b) {
     const uint32_t n = p->plan->n_op;
     const bool all = explain || p->run.done;

@@ -1,4 +1,5 @@
-/* A packed network as a table and as JSON. The plan that is told is the one that was measured faster; without a run the one by the cost model. */
+/* A packed network as a table and as JSON. The plan that is told is the one that was measured
+ * faster; without a run the one by the cost model. */
 #include <math.h>
 
 #include "predictor/partition/report/report_internal.h"
@@ -48,7 +49,8 @@ static uint32_t cut_operators(const told *t) {
     return n;
 }
 
-/* Calls and waits of each way: as they were run, else as planned, where a parallel loop of one iteration counts as no wait. */
+/* Calls and waits of each way: as they were run, else as planned, where a parallel loop of one
+ * iteration counts as no wait. */
 typedef struct {
     uint32_t calls, waits;
 } counts;

@@ -1,4 +1,5 @@
-/* The report for authors of offload rules: what each rule matches in the network, and why groups may not run on a device. */
+/* The report for authors of offload rules: what each rule matches in the network, and why groups
+ * may not run on a device. */
 #include <string.h>
 
 #include "predictor/partition/report/report_internal.h"
@@ -29,8 +30,8 @@ static void put_counts(const cd_partition_rules *o, cd_buf *out) {
     }
 }
 
-/* Reasons why groups may not run on device d, each once, with the number of groups and the first of them. Reasons that differ only in the place of a rule before "): "
- * are one. */
+/* Reasons why groups may not run on device d, each once, with the number of groups and the first of
+ * them. Reasons that differ only in the place of a rule before "): " are one. */
 static void put_reasons(const cd_partition_rules *o, uint32_t d, cd_buf *out) {
     const cd_offload_net_match *r = &o->rules;
     for (uint32_t g = 0; g < r->n_group; g++) {

@@ -1,10 +1,11 @@
-/* Stages of operators side by side: the sum over blocks, then those stages in which something does run side by side. */
+/* Stages of operators side by side: the sum over blocks, then those stages in which something does
+ * run side by side. */
 #include <math.h>
 
 #include "predictor/partition/report/report_internal.h"
 
-static const char *const HOW[] = {"parallel", "sequential", "merge", "both",
-                                  "split"}; /* CD_PARTITION_STAGES */
+/* CD_PARTITION_STAGES */
+static const char *const HOW[] = {"parallel", "sequential", "merge", "both", "split"};
 
 static bool asked(const cd_partition *p) {
     return p->o->stages == CD_PARTITION_STAGES_MERGE || p->o->stages == CD_PARTITION_STAGES_BOTH;
@@ -17,7 +18,8 @@ static bool has_merged(const cd_partition_staging *x, const cd_partition_stage *
     return false;
 }
 
-/* "conv1 > conv2 | conv3": groups, and operators in a group one behind the other; "conv1 / 2": one in two pieces. */
+/* "conv1 > conv2 | conv3": groups, and operators in a group one behind the other; "conv1 / 2": one
+ *   in two pieces. */
 static void put_stage(const cd_partition_staging *x, const cd_partition_stage *k,
                       const cd_stage_step *s, cd_buf *b) {
     for (uint32_t g = 0; g < s->n_group; g++) {
@@ -41,7 +43,8 @@ static void put_run(const cd_partition *p, cd_buf *b) {
     else cd_buf_puts(b, "equal\n");
 }
 
-/* Stages with a single group of operators as they are say nothing new: they are left out unless all is explained. */
+/* Stages with a single group of operators as they are say nothing new: they are left out unless all
+ * is explained. */
 static void put_stages(const cd_partition_staging *x, bool explain, cd_buf *b) {
     for (uint32_t k = 0; k < x->n_stage; k++)
         for (uint32_t i = 0; i < x->stage[k].plan.n_stage; i++) {
@@ -183,7 +186,8 @@ static void json_staging(const cd_partition_staging *x, cd_json_writer *w) {
     if (x->staged.done) json_run(x, w);
 }
 
-/* The network with merges has operators of its own: their names stand in the order of their numbers. */
+/* The network with merges has operators of its own: their names stand in the order of their
+ * numbers. */
 static void json_merged(const cd_partition_merged *m, cd_json_writer *w) {
     cd_json_write_key(w, "merged"), cd_json_write_open(w, '{');
     cd_json_write_member_int(w, "sets_found", m->n_found);

@@ -1,4 +1,5 @@
-/* The report for people: what the plan gains beside the devices alone and the most that all devices could give, then the details that were asked for. */
+/* The report for people: what the plan gains beside the devices alone and the most that all devices
+ * could give, then the details that were asked for. */
 #include <math.h>
 #include <string.h>
 
@@ -77,7 +78,9 @@ static void put_head(const cd_partition *p, cd_buf *b) {
     for (uint32_t k = 0; k < n->n_device; k++) {
         const cd_machine_device *d = &p->machine.device[k];
         cd_buf_putf(b, "%s%s", k ? " + " : "", d->name);
-        if (d->as && strcmp(d->as, d->name) != 0) cd_buf_putf(b, " (%s)", d->as);
+        /* it only stands for this machine */
+        if (d->as && strcmp(d->as, d->name) != 0)
+            cd_buf_putf(b, " (%s%s)", p->source[k].guessed ? "as " : "", d->as);
         if (d->times > 1) cd_buf_putf(b, " %u times as slow", d->times);
     }
     cd_buf_putf(b, "; %u operators", n->n_op);
@@ -122,7 +125,8 @@ static void put_placed(const cd_partition *p, cd_buf *b) {
     cd_buf_puts(b, "\n");
 }
 
-/* max_error is the largest difference over the largest value of a result; NaN: values were not compared. */
+/* max_error is the largest difference over the largest value of a result; NaN: values were not
+ * compared. */
 static void put_run(const cd_partition *p, cd_buf *b) {
     const cd_plan_run_result *r = &p->run.now;
     cd_buf_puts(b, "run here");

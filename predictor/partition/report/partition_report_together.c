@@ -1,4 +1,5 @@
-/* What programs take together and one after the other: the table that was measured, the search, and the run. */
+/* What programs take together and one after the other: the table that was measured, the search, and
+ * the run. */
 #include <stdio.h>
 
 #include "base/text/text.h"
@@ -14,7 +15,8 @@ static const cd_together_way *best_other(const cd_together *t) {
     return &t->way[t->kept == CD_TOGETHER_ONE_BY_ONE ? CD_TOGETHER_TUNED : CD_TOGETHER_ONE_BY_ONE];
 }
 
-/* What is kept, and what it gains over its rival: over one after the other, or over what the search says. */
+/* What is kept, and what it gains over its rival: over one after the other, or over what the search
+ * says. */
 static void put_kept(const cd_together *t, cd_buf *b) {
     const cd_together_way *kept = &t->way[t->kept], *other = best_other(t);
     cd_buf_putf(b, "kept: %s", cd_together_name(t->kept));

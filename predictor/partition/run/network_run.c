@@ -1,4 +1,5 @@
-/* A whole network on this machine: programs are chosen, run in its order and timed, and each operator alone beside it. */
+/* A whole network on this machine: programs are chosen, run in its order and timed, and each
+ * operator alone beside it. */
 #include "predictor/partition/run/network_run.h"
 
 #include <math.h>
@@ -37,8 +38,8 @@ int cd_network_run_processors(const cd_network_run_options *a) {
     return (a->workers > 1 ? (int)a->workers : 1) * threads_of(a);
 }
 
-/* Tasks in the database pass their record. The others have no line: cd_program_select_run samples `trials` schedules and takes the fastest
- * measured one. */
+/* Tasks in the database pass their record. The others have no line: cd_program_select_run samples
+ * `trials` schedules and takes the fastest measured one. */
 static cdmpp_status pick(const cd_network_loaded *l, const cd_network_run_options *a,
                          cd_program_select **out, cdmpp_err *err) {
     const cd_workload *w = l->work;
@@ -81,7 +82,8 @@ static cdmpp_status say_drawn(cd_network_run *r, const cd_program_select_task *t
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "origin of a schedule");
 }
 
-/* A group that did not run keeps CD_NETWORK_RUN_NOTHING and the reason. Texts are copied: the selection is freed before the result. */
+/* A group that did not run keeps CD_NETWORK_RUN_NOTHING and the reason. Texts are copied: the
+ * selection is freed before the result. */
 static cdmpp_status fill_node(cd_network_run *r, uint32_t k, const cd_network_loaded *l,
                               const cd_network_run_options *a, const cd_program_select *p,
                               const cd_op_profile_group *g, cdmpp_err *err) {
@@ -132,7 +134,8 @@ static cdmpp_status fill(cd_network_run *r, const cd_network_loaded *l,
     return CDMPP_OK;
 }
 
-/* Sampled schedules are added without their times: the estimate that is compared with this run must not know the measured time. */
+/* Sampled schedules are added without their times: the estimate that is compared with this run must
+ * not know the measured time. */
 static cdmpp_status keep_drawn(const cd_network_loaded *l, const cd_network_run_options *a,
                                const cd_program_select *p, const cd_network_run *r,
                                cdmpp_err *err) {

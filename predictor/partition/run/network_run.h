@@ -1,21 +1,28 @@
-/* network_run -- a network run on this machine with the schedules of a schedule database: the measurement that estimates are compared with.
+/* network_run -- a network run on this machine with the schedules of a schedule database: the
+ * measurement that estimates are compared with.
  *
  *   network_load ─┐
- *   schedule_db ──┴─> programs, compiled ──> one memory plan ──> passes in a child ──> times of nodes, time of the whole
+ *   schedule_db ──┴─> programs, compiled ─> one memory plan ─> passes in a child ─> times of nodes,
+ *     time of the whole
  *
- *   place   in passes of the whole network: median of each node
- *   alone   the program by itself, as records are measured (measure.h)
- *   warm    alone in the network's memory, run after run
- *   cool    the same after the core's own caches were emptied: its data are in the shared cache, as those of most
- *           operators are when their turn comes
+ *   place  in passes of the whole network: median of each node
+ *   alone  the program by itself, as records are measured (measure.h)
+ *   warm   alone in the network's memory, run after run
+ *   cool   the same after the core's own caches were emptied: its data are in the shared cache, as
+ *          those of most
+ *          operators are when their turn comes
  *
- *   (1) a task without a schedule in the database runs with a sampled one, the best of `trials` as measured here; each node
- *       says where its schedule is from, and the counts stand beside the total;
+ *   (1) a task without a schedule in the database runs with a sampled one, the best of `trials` as
+ *       measured here; each node says where its schedule is from, and the counts stand beside the
+ *       total;
  *   (2) what has no program is left out of passes, with the reason, and the total says how many;
- *   (3) pass_s is the median of warm passes, one behind the other; cold_s of passes after all caches were emptied;
- *   (4) values: with `check` the results of one pass are compared with those of programs without schedules, on the same
- *       content; of several workers the results are those of one, to the bit.
- * Seconds, bytes. One thread; the measurer is opened before other threads and OpenMP (measure.h). */
+ *   (3) pass_s is the median of warm passes, one behind the other; cold_s of passes after all
+ *       caches were emptied;
+ *   (4) values: with `check` the results of one pass are compared with those of programs without
+ *       schedules, on the same content; of several workers the results are those of one, to the
+ *       bit.
+ * Seconds, bytes. One thread; the measurer is opened before other threads and OpenMP
+ * (measure.h). */
 #ifndef CD_NETWORK_RUN_H
 #define CD_NETWORK_RUN_H
 #include "predictor/network/network.h"
@@ -25,8 +32,9 @@
 typedef struct cd_network_run_options {
     CD_KEEP cd_measure *measure;
     const cd_schedule_db *schedules; /* the schedule database; NULL: every schedule is sampled */
-    cd_schedule_db *
-        sampled; /* sampled schedules are added here, without their times; may be `book` itself. NULL: they are not kept */
+    /* sampled schedules are added here, without their times; may be `book` itself. NULL: they are
+     * not kept */
+    cd_schedule_db *sampled;
     const char *target;          /* of the load */
     const cd_hardware *hardware; /* NULL: default of the target */
     uint32_t trials;             /* of a task without a schedule; 0: 4 */
@@ -36,10 +44,11 @@ typedef struct cd_network_run_options {
     int threads;        /* of a program; 0: -num-cores of the target, else 1 */
     double budget_s;    /* of passes; 0: 2 */
     double limit_s;     /* of all passes; 0: 120 */
-    double
-        until_s; /* of cd_clock_wall: no program is built or run later, and passes end; 0: whenever */
-    bool pin;    /* on the last processors */
-    bool cpu_time; /* processor time in place of the clock's: for a machine that others use too */
+    /* of cd_clock_wall: no program is built or run later, and passes end; 0: whenever */
+    double until_s;
+    bool pin; /* on the last processors */
+    /* processor time in place of the clock's: for a machine that others use too */
+    bool cpu_time;
     bool alone, check;
     const volatile sig_atomic_t *stop;
 } cd_network_run_options;
@@ -71,7 +80,8 @@ typedef struct cd_network_run {
     cd_executor_bytes_used memory;
 } cd_network_run;
 
-/* Errors: EBACKEND (no node has a program; the child died; until_s), ENUMERIC, EINTERRUPTED, those of cd_program_select_run, ENOMEM. */
+/* Errors: EBACKEND (no node has a program; the child died; until_s), ENUMERIC, EINTERRUPTED, those
+ * of cd_program_select_run, ENOMEM. */
 cdmpp_status cd_network_run_measure(const cd_network_loaded *l, const cd_network_run_options *a,
                                     CD_GIVE cd_network_run **out, cdmpp_err *err);
 /* How many processors passes use. */

@@ -1,4 +1,5 @@
-/* A network computed from contents by name: first what is computed from weights alone, then the network with these results as its weights. */
+/* A network computed from contents by name: first what is computed from weights alone, then the
+ * network with these results as its weights. */
 #include "predictor/partition/run/network_values.h"
 
 #include <math.h>
@@ -33,7 +34,8 @@ static uint32_t number_of(const char *name) {
     return (uint32_t)h.a;
 }
 
-/* Known numbers are themselves; all others follow from the name, those of data also from the number of the draw. */
+/* Known numbers are themselves; all others follow from the name, those of data also from the number
+ * of the draw. */
 static cdmpp_status fill(void *ctx, const cd_graph *g, uint32_t tensor, float *to, cdmpp_err *err) {
     const cd_graph_tensor *t = &g->tensor[tensor];
     const size_t n = (size_t)cd_graph_shape_elements(&t->shape);
@@ -57,8 +59,8 @@ static cdmpp_status fill_integers(const cd_graph *g, uint32_t tensor, uint32_t d
                  bytes = cd_expr_dtype_bytes(t->dtype);
     const uint32_t k = number_of(t->name) + draw;
     unsigned char *p = to;
-    for (size_t i = 0; t->value && i < n; i++)
-        memcpy(p + i * bytes, &t->value[i], bytes); /* little endian */
+    /* little endian */
+    for (size_t i = 0; t->value && i < n; i++) memcpy(p + i * bytes, &t->value[i], bytes);
     for (size_t i = 0; !t->value && bytes == 1 && t->is_weight && i < n; i++)
         p[i] = (unsigned char)(cd_rng_at(k, i) >> 56);
     if (t->value || (bytes == 1 && t->is_weight)) return CDMPP_OK;
@@ -169,7 +171,8 @@ static cdmpp_status weights(values *v, cdmpp_err *err) {
     return st;
 }
 
-/* The caller's records win; else the first program of templates, where they have one, or one sampled schedule. */
+/* The caller's records win; else the first program of templates, where they have one, or one
+ * sampled schedule. */
 static cdmpp_status choose(values *v, cdmpp_err *err) {
     const cd_network_values_options *o = v->o;
     cd_program_select_options s = {.line = o->line,

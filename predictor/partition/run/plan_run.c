@@ -1,4 +1,5 @@
-/* A plan made ready to run and run again: where a device fails, the pass is repeated by the others with a new plan. */
+/* A plan made ready to run and run again: where a device fails, the pass is repeated by the others
+ * with a new plan. */
 #include <string.h>
 
 #include "predictor/partition/run/plan_run_internal.h"
@@ -25,7 +26,8 @@ void cd_plan_exec_free(cd_plan_exec *m) {
     cd_mem_free(m);
 }
 
-/* Each step needs the one before: pieces give programs, programs give the actions, and buffers exist only after the executor is opened. */
+/* Each step needs the one before: pieces give programs, programs give the actions, and buffers
+ * exist only after the executor is opened. */
 cdmpp_status cd_plan_exec_make(cd_plan_run *r, const cd_shard_plan *plan, cd_plan_exec **out,
                                cdmpp_err *err) {
     const cd_plan_run_options *a = &r->ask;
@@ -95,8 +97,8 @@ void cd_plan_run_break(cd_plan_run *r, uint32_t device, uint32_t after) {
 
 /* ---- a pass ---- */
 
-/* The loop ends: each repetition has one device fewer, and cd_plan_exec_replan fails when none is left. *ran is allocated for each try,
- * because a new plan has another number of actions. */
+/* The loop ends: each repetition has one device fewer, and cd_plan_exec_replan fails when none is
+ * left. *ran is allocated for each try, because a new plan has another number of actions. */
 cdmpp_status cd_plan_exec_pass(cd_plan_run *r, cd_multi_action_time **ran, double *total_s,
                                bool *anew, cdmpp_err *err) {
     bool again = false;

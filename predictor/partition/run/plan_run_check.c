@@ -1,4 +1,5 @@
-/* Fills the inputs and weights of a plan, runs the unsplit network on the same content, and compares the results of both. */
+/* Fills the inputs and weights of a plan, runs the unsplit network on the same content, and
+ * compares the results of both. */
 #include <math.h>
 
 #include "features/program/program.h"
@@ -79,7 +80,8 @@ static bool is_wanted(const cd_plan_run_options *a, uint32_t t) {
     return a->net->tensor[t].result && cd_plan_exec_buffer(a->loaded, t)->dtype == CD_F32;
 }
 
-/* Programs without schedules on one thread: as few transformations as possible between the definition and the expected values. */
+/* Programs without schedules on one thread: as few transformations as possible between the
+ * definition and the expected values. */
 static cdmpp_status compile_plain(plain *p, cdmpp_err *err) {
     const cd_workload *w = p->a->loaded->work;
     cd_program *scratch = NULL;
@@ -107,7 +109,8 @@ static cdmpp_status compile_plain(plain *p, cdmpp_err *err) {
     return st;
 }
 
-/* The unsplit network for the single-device executor, with the tensor numbers of the split one, so that results compare by number. */
+/* The unsplit network for the single-device executor, with the tensor numbers of the split one, so
+ * that results compare by number. */
 static cdmpp_status make_net(plain *p, cdmpp_err *err) {
     const cd_workload *w = p->a->loaded->work;
     const cd_shard_net *net = p->a->net;
@@ -148,7 +151,8 @@ static cdmpp_status write_all(plain *p, cd_executor *run, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Results are stored one behind the other in the order of the tensors; cd_plan_exec_compare reads them in the same order. */
+/* Results are stored one behind the other in the order of the tensors; cd_plan_exec_compare reads
+ * them in the same order. */
 static cdmpp_status run_plain(plain *p, cd_plan_exec_expected *want, cdmpp_err *err) {
     cd_executor *run = NULL;
     double total;

@@ -1,4 +1,5 @@
-/* Programs of a plan's pieces: schedules of the parts, code, each distinct text compiled once and tried in another process. */
+/* Programs of a plan's pieces: schedules of the parts, code, each distinct text compiled once and
+ * tried in another process. */
 #include <stdio.h>
 #include <string.h>
 
@@ -51,7 +52,8 @@ static cdmpp_status make_job(cd_record_maker *maker, const cd_record *r, cd_reco
     return st ? st : cd_record_program_code(maker, out, err);
 }
 
-/* A GPU's program needs threads: the first that the rules give. Operators too small for a fresh schedule have others. */
+/* A GPU's program needs threads: the first that the rules give. Operators too small for a fresh
+ * schedule have others. */
 static cdmpp_status draw(cd_record_maker *maker, cd_sketch_sampler *w, cd_sketch_choices *at,
                          cd_record *r, cd_record_program *out, cdmpp_err *err) {
     for (uint64_t i = 0; i < TRIES; i++) {
@@ -197,8 +199,8 @@ static cdmpp_status failed(const cd_plan_exec *m, const cd_plan_run_options *a, 
     return CD_FAIL(err, EBACKEND, "%s: error %d: %s", where, o->error_no, o->err.msg);
 }
 
-/* Scheduled programs run in a process of their own first: one that crashes is an error, not the end. Those without a schedule are
- * loops as they are written down. */
+/* Scheduled programs run in a process of their own first: one that crashes is an error, not the
+ * end. Those without a schedule are loops as they are written down. */
 static cdmpp_status try_all(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err) {
     for (uint32_t k = 0; k < m->n_program; k++) {
         cd_measure_item *i = &m->item[k];

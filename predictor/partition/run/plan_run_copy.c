@@ -1,5 +1,5 @@
-/* Deep copies of plans, because a run keeps its plan longer than the caller; and the check that a plan fits the network and the machine
- * that it is to run on. */
+/* Deep copies of plans, because a run keeps its plan longer than the caller; and the check that a
+ * plan fits the network and the machine that it is to run on. */
 #include <string.h>
 
 #include "predictor/partition/run/plan_run_internal.h"

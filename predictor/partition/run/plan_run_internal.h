@@ -1,15 +1,18 @@
-/* plan_run_internal -- private to plan_run*.c: a plan while it becomes actions, and what of it runs.
+/* plan_run_internal -- private to plan_run*.c: a plan while it becomes actions, and what of it
+ * runs.
  *
  *   plan ──> piece[]    a part, a join, a whole operator: definition, boxes of its arguments
  *        ──> program[]  what pieces run, each distinct text once
  *        ──> buffers, actions (multi.h), and `of`: which operator and part an action is
  *
- *   (1) piece k of operator o: pieces first[o] .. first[o + 1]; its parts in the plan's order, then its join;
- *   (2) a tensor has coordinates: those of the definition that makes it, else the network's; a partial sum is a tensor too,
- *       behind the network's;
- *   (3) a byte is written by one action of a pass: an action waits for the actions that write what it reads, and no other order
- *       is needed;
- *   (4) only devices with work are opened: `number` is a device's in the net, `is` the machine's of one in the net. */
+ *   (1) piece k of operator o: pieces first[o] .. first[o + 1]; its parts in the plan's order, then
+ *       its join;
+ *   (2) a tensor has coordinates: those of the definition that makes it, else the network's; a
+ *       partial sum is a tensor too, behind the network's;
+ *   (3) a byte is written by one action of a pass: an action waits for the actions that write what
+ *       it reads, and no other order is needed;
+ *   (4) only devices with work are opened: `number` is a device's in the net, `is` the machine's of
+ *       one in the net. */
 #ifndef CD_PLAN_RUN_INTERNAL_H
 #define CD_PLAN_RUN_INTERNAL_H
 #include "predictor/partition/run/plan_run.h"
@@ -36,8 +39,8 @@ typedef struct cd_plan_exec_program {
 } cd_plan_exec_program;
 
 typedef struct cd_plan_exec_origin {
-    uint32_t op,
-        part; /* part: CD_PLAN_EXEC_COPY: a copy before the operator; op n_op: before the end */
+    /* part: CD_PLAN_EXEC_COPY: a copy before the operator; op n_op: before the end */
+    uint32_t op, part;
 } cd_plan_exec_origin;
 
 typedef struct cd_plan_exec_constant { /* a buffer with a piece of a weight */
@@ -57,14 +60,14 @@ typedef struct cd_plan_exec { /* a plan made ready */
     cd_measure_item *item;         /* (n_program) */
     cd_multi_net dn;
     cd_multi_device device[CD_MACHINE_DEVICES];
-    uint32_t number[CD_MACHINE_DEVICES],
-        is[CD_MACHINE_DEVICES]; /* CD_PLAN_EXEC_NONE: not in the net */
+    /* CD_PLAN_EXEC_NONE: not in the net */
+    uint32_t number[CD_MACHINE_DEVICES], is[CD_MACHINE_DEVICES];
     cd_multi_buffer *buffer;
     cd_multi_action *action;
     cd_plan_exec_origin *of; /* (dn.n_action) */
     cd_plan_exec_constant *constant;
-    uint32_t *
-        home; /* (n_tensor) of inputs and results: the buffer of memory 0; else CD_PLAN_EXEC_NONE */
+    /* (n_tensor) of inputs and results: the buffer of memory 0; else CD_PLAN_EXEC_NONE */
+    uint32_t *home;
     cd_multi_executor *net;
 } cd_plan_exec;
 
@@ -79,8 +82,8 @@ struct cd_plan_run {
     cd_plan_exec_expected want;
     uint32_t dead;                     /* bit d: device d has failed */
     unsigned slow[CD_MACHINE_DEVICES]; /* 0: as the machine says */
-    double
-        factor[CD_MACHINE_DEVICES]; /* times longer than predicted, of the watch; 1: as predicted */
+    /* times longer than predicted, of the watch; 1: as predicted */
+    double factor[CD_MACHINE_DEVICES];
     const cd_shard_plan_options *again; /* of the watch; NULL: none */
     unsigned replans, failures;
 };
@@ -88,11 +91,10 @@ struct cd_plan_run {
 static inline uint32_t cd_plan_exec_n_piece(const cd_shard_plan_op *o) {
     return o->n_part + (o->join != UINT32_MAX);
 }
-const struct cd_workload_buffer *
-cd_plan_exec_buffer(const cd_network_loaded *l,
-                    uint32_t tensor); /* the workload's buffer of a tensor, borrowed */
-size_t cd_plan_exec_element_size(const cd_network_loaded *l,
-                                 uint32_t tensor); /* bytes of an element */
+/* the workload's buffer of a tensor, borrowed */
+const struct cd_workload_buffer *cd_plan_exec_buffer(const cd_network_loaded *l, uint32_t tensor);
+/* bytes of an element */
+size_t cd_plan_exec_element_size(const cd_network_loaded *l, uint32_t tensor);
 
 /* plan_run_copy.c: a plan of one's own. */
 cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, CD_GIVE cd_shard_plan **out,
@@ -100,33 +102,38 @@ cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, CD_GIVE cd_shard_
 /* Does the plan fit network and machine? Errors: EINVALID, EUNSUPPORTED, EBACKEND. */
 cdmpp_status cd_plan_exec_plan_fits(const cd_shard_plan *p, const cd_shard_net *net,
                                     const cd_machine *m, cdmpp_err *err);
-/* plan_run_piece.c: pieces of all operators. Errors: EINVALID (a split axis or shares that the operator does not have). */
+/* plan_run_piece.c: pieces of all operators. Errors: EINVALID (a split axis or shares that the
+ * operator does not have). */
 cdmpp_status cd_plan_exec_pieces(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
 /* plan_run_code.c: programs of all pieces, compiled and tried. */
 cdmpp_status cd_plan_exec_programs(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
-/* A program without a schedule: C, or of a GPU's dialect the first that its rules give. Free the job after an error too. */
+/* A program without a schedule: C, or of a GPU's dialect the first that its rules give. Free the
+ * job after an error too. */
 cdmpp_status cd_plan_exec_plain_program(const cd_te_dag *dag, const char *key, const char *target,
                                         bool gpu, cd_program *scratch, cd_record_program *out,
                                         cdmpp_err *err);
 /* plan_run_net.c: buffers, actions. */
 cdmpp_status cd_plan_exec_actions(cd_plan_exec *m, const struct cd_plan_run *r, cdmpp_err *err);
-/* plan_run_check.c. The content of an input or weight as a whole tensor, row-major, into `to`: it depends on the tensor's number,
- * type, shape and fixed value only. Errors: EUNSUPPORTED (a type that cannot be filled). */
+/* plan_run_check.c. The content of an input or weight as a whole tensor, row-major, into `to`: it
+ * depends on the tensor's number, type, shape and fixed value only. Errors: EUNSUPPORTED (a type
+ * that cannot be filled). */
 cdmpp_status cd_plan_exec_content(const cd_network_loaded *l, const cd_shard_net *net,
                                   uint32_t tensor, void *to, cdmpp_err *err);
-/* Writes this content to all inputs and weights of the opened executor. Errors: also those of cd_multi_executor_write, ENOMEM. */
+/* Writes this content to all inputs and weights of the opened executor. Errors: also those of
+ * cd_multi_executor_write, ENOMEM. */
 cdmpp_status cd_plan_exec_fill(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
-/* Runs the unsplit network once on this content; its float32 results go to r->want. Errors: EBACKEND, ENOMEM, those of
- * cd_executor_open. */
+/* Runs the unsplit network once on this content; its float32 results go to r->want. Errors:
+ * EBACKEND, ENOMEM, those of cd_executor_open. */
 cdmpp_status cd_plan_exec_reference(struct cd_plan_run *r, cdmpp_err *err);
-/* The results of the last pass against r->want: the largest difference of a result over its largest value, the maximum of all results.
- * Errors: ENUMERIC (a value that is not finite), ENOMEM. */
+/* The results of the last pass against r->want: the largest difference of a result over its largest
+ * value, the maximum of all results. Errors: ENUMERIC (a value that is not finite), ENOMEM. */
 cdmpp_status cd_plan_exec_compare(struct cd_plan_run *r, double *max_error, cdmpp_err *err);
-/* plan_run_replan.c: replaces r->now by a plan without failed devices, with each device's times multiplied by its factor. After an error
- * r->now is as before. Errors: EBACKEND (no device is left), EUSAGE (nothing to plan with), those of cd_shard_plan_make and
- * cd_plan_exec_make. */
+/* plan_run_replan.c: replaces r->now by a plan without failed devices, with each device's times
+ * multiplied by its factor. After an error r->now is as before. Errors: EBACKEND (no device is
+ * left), EUSAGE (nothing to plan with), those of cd_shard_plan_make and cd_plan_exec_make. */
 cdmpp_status cd_plan_exec_replan(struct cd_plan_run *r, cdmpp_err *err);
-/* plan_run.c: what runs a plan, ready; and one pass, repeated by other devices where one fails. *anew (NULL: not wanted): by another plan. */
+/* plan_run.c: what runs a plan, ready; and one pass, repeated by other devices where one fails.
+ * *anew (NULL: not wanted): by another plan. */
 cdmpp_status cd_plan_exec_make(struct cd_plan_run *r, const cd_shard_plan *plan,
                                CD_GIVE cd_plan_exec **out, cdmpp_err *err);
 void cd_plan_exec_free(CD_TAKE cd_plan_exec *m);

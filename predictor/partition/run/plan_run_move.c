@@ -1,4 +1,5 @@
-/* Where each piece of a tensor is, and the copies that bring it to a reader. A piece is copied once to a memory; readers of the same piece wait for the same action. */
+/* Where each piece of a tensor is, and the copies that bring it to a reader. A piece is copied once
+ * to a memory; readers of the same piece wait for the same action. */
 #include "predictor/partition/run/plan_run_move_internal.h"
 
 #include <string.h>
@@ -55,7 +56,8 @@ static uint32_t slot_of(const cd_plan_exec_maker *k, uint32_t memory) {
     return 0;
 }
 
-/* The device that copies to or from a memory: `asks` if the memory is its own, else the first working device of that memory. */
+/* The device that copies to or from a memory: `asks` if the memory is its own, else the first
+ * working device of that memory. */
 static uint32_t owner_of(const cd_plan_exec_maker *k, uint32_t memory, uint32_t asks) {
     if (memory_of(k, asks) == memory) return asks;
     for (uint32_t d = 0; d < k->a->machine->n; d++)
@@ -142,8 +144,8 @@ static bool leave(left *l, cd_box a, const cd_box *b) {
         return true;
     }
     for (uint32_t d = 0; d < a.rank; d++) {
-        const int64_t lo[2] = {a.lo[d], both.lo[d] + both.n[d]},
-                      hi[2] = {both.lo[d], a.lo[d] + a.n[d]};
+        const int64_t lo[2] = {a.lo[d], both.lo[d] + both.n[d]};
+        const int64_t hi[2] = {both.lo[d], a.lo[d] + a.n[d]};
         for (int side = 0; side < 2; side++) {
             cd_box part = a;
             part.lo[d] = lo[side];
@@ -199,7 +201,8 @@ static cdmpp_status copy_box(cd_plan_exec_maker *k, uint32_t tensor, const cd_pl
     return st ? st : add_place(k, tensor, to, store, x, action, err);
 }
 
-/* The nearest place with something of x: of this memory, else of the host's, else anywhere; of these the one with the most. */
+/* The nearest place with something of x: of this memory, else of the host's, else anywhere; of
+ * these the one with the most. */
 static const cd_plan_exec_place *nearest(const cd_plan_exec_maker *k, uint32_t tensor,
                                          const cd_box *x, uint32_t memory) {
     const cd_plan_exec_place *best = NULL;
@@ -286,8 +289,9 @@ static const cd_plan_exec_place *has_run(const cd_plan_exec_maker *k, uint32_t t
     return NULL;
 }
 
-/* In order of cost: a place that already holds x in a row is read there. Else x gets its place in the whole buffer of this memory if it is
- * a run there, or a buffer of its own, and fill copies only what is missing. */
+/* In order of cost: a place that already holds x in a row is read there. Else x gets its place in
+ * the whole buffer of this memory if it is a run there, or a buffer of its own, and fill copies
+ * only what is missing. */
 static cdmpp_status read_box(cd_plan_exec_maker *k, uint32_t tensor, const cd_box *x,
                              uint32_t memory, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
     const cd_plan_exec_tensor *t = &k->tensor[tensor];
@@ -311,7 +315,8 @@ static cdmpp_status read_box(cd_plan_exec_maker *k, uint32_t tensor, const cd_bo
     return window(k, to, first, cd_box_elements(x), t->size, buffer, err);
 }
 
-/* A box of a view that is none of the tensor: all of the tensor is brought, and the box cut from it. */
+/* A box of a view that is none of the tensor: all of the tensor is brought, and the box cut from
+ * it. */
 static cdmpp_status read_odd(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
                              uint32_t *buffer, cdmpp_err *err) {
     const cd_plan_exec_tensor *t = &k->tensor[v->tensor];
@@ -332,8 +337,8 @@ static cdmpp_status read_odd(cd_plan_exec_maker *k, const cd_plan_exec_view *v, 
     cd_box_strides(v->rank, v->shape, c.from_stride);
     cd_box_strides(v->rank, v->box->n, c.to_stride);
     memcpy(c.n, v->box->n, sizeof c.n);
-    const uint32_t action =
-        k->m->dn.n_action; /* after all that its reader waits for by now: more than it must */
+    /* after all that its reader waits for by now: more than it must */
+    const uint32_t action = k->m->dn.n_action;
     CD_TRY(cd_plan_exec_add_action(k,
                                    (cd_multi_action){.name = t->name, .device = device, .copy = c},
                                    CD_PLAN_EXEC_COPY, err));
@@ -389,7 +394,8 @@ static bool same_weight(const cd_plan_exec_constant *c, const cd_plan_exec_view 
     return !memcmp(c->shape, v->shape, v->rank * sizeof *v->shape);
 }
 
-/* Devices of one memory share a piece: it is cut once for each memory. The pieces are filled before passes, by cd_plan_exec_fill. */
+/* Devices of one memory share a piece: it is cut once for each memory. The pieces are filled before
+ * passes, by cd_plan_exec_fill. */
 cdmpp_status cd_plan_exec_weight(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
                                  uint32_t *buffer, cdmpp_err *err) {
     cd_plan_exec *m = k->m;

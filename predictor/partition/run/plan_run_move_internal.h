@@ -1,9 +1,11 @@
-/* plan_run_move -- private to plan_run*.c: where pieces of tensors are, and how they get to where they are read.
+/* plan_run_move -- private to plan_run*.c: where pieces of tensors are, and how they get to where
+ * they are read.
  *
  *   tensor y (56 rows)     memory 0: whole buffer, rows 0..20 by action 3, rows 20..56 by action 9
  *                          memory 1: a buffer of rows 19..56, by action 8
  *   read rows 19..30 in memory 1    a window of the second: after 8
- *   read rows 0..30 in memory 1     a run of the whole: rows 0..19 are copied from memory 0, rows 19..30 within memory 1
+ *   read rows 0..30 in memory 1     a run of the whole: rows 0..19 are copied from memory 0, rows
+ *                                   19..30 within memory 1
  *
  *   (1) a run goes to its place in the memory's whole buffer, another box has a buffer of its own;
  *   (2) what is in a memory already is never fetched again: a copy is as small as it can be;
@@ -14,9 +16,10 @@
 
 typedef struct cd_plan_exec_place {
     struct cd_plan_exec_place *next; /* in the order of the actions */
-    uint32_t buffer,
-        action; /* action: that puts it there; CD_PLAN_EXEC_NONE: it is there before a pass */
-    cd_box store, box; /* what the buffer holds of the tensor, row-major; what of it this is */
+    /* action: that puts it there; CD_PLAN_EXEC_NONE: it is there before a pass */
+    uint32_t buffer, action;
+    /* what the buffer holds of the tensor, row-major; what of it this is */
+    cd_box store, box;
 } cd_plan_exec_place;
 
 typedef struct cd_plan_exec_tensor {
@@ -26,8 +29,8 @@ typedef struct cd_plan_exec_tensor {
     cd_dtype dtype;
     size_t size; /* of an element */
     cd_plan_exec_place *place, **last;
-    uint32_t whole[CD_MACHINE_DEVICES +
-                   1]; /* its buffers, by memory (slot); CD_PLAN_EXEC_NONE: none yet */
+    /* its buffers, by memory (slot); CD_PLAN_EXEC_NONE: none yet */
+    uint32_t whole[CD_MACHINE_DEVICES + 1];
 } cd_plan_exec_tensor;
 
 typedef struct cd_plan_exec_maker {
@@ -47,13 +50,15 @@ typedef struct cd_plan_exec_view {
     const cd_box *box;
 } cd_plan_exec_view;
 
-/* The buffer in which `device` reads the view; copies are added where needed. k->after gets the actions to wait for. */
+/* The buffer in which `device` reads the view; copies are added where needed. k->after gets the
+ * actions to wait for. */
 cdmpp_status cd_plan_exec_read(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
                                uint32_t *buffer, cdmpp_err *err);
 /* The buffer into which `device` writes the view. The writer is the action that is added next. */
 cdmpp_status cd_plan_exec_write(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
                                 uint32_t *buffer, cdmpp_err *err);
-/* All of a tensor in memory 0, in a row; copied for `device`. k->after gets the actions that put it there. */
+/* All of a tensor in memory 0, in a row; copied for `device`. k->after gets the actions that put it
+ * there. */
 cdmpp_status cd_plan_exec_home(cd_plan_exec_maker *k, uint32_t tensor, uint32_t device,
                                uint32_t *buffer, cdmpp_err *err);
 /* The same, there before a pass. */

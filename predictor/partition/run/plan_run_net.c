@@ -1,5 +1,5 @@
-/* Turns a plan into the buffers and actions of the multi-device executor (multi.h): inputs, then the pieces in their order with the copies
- * that they need, then results brought to memory 0. */
+/* Turns a plan into the buffers and actions of the multi-device executor (multi.h): inputs, then
+ * the pieces in their order with the copies that they need, then results brought to memory 0. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,8 @@ static bool has_work(const cd_plan_exec *m, uint32_t device) {
     return false;
 }
 
-/* Those that do nothing, as a device that has failed, are not even opened. Actions get their numbers. */
+/* Those that do nothing, as a device that has failed, are not even opened. Actions get their
+ * numbers. */
 static void make_devices(cd_plan_exec *m, const struct cd_plan_run *r) {
     const cd_machine *x = r->ask.machine;
     for (uint32_t k = 0; k < x->n; k++) {
@@ -99,8 +100,8 @@ static cdmpp_status view_of(const cd_plan_exec_maker *k, const cd_plan_exec_piec
     const cd_shard_net_op *o = &k->a->net->op[p->op];
     const uint32_t of = p->of[i], n_part = k->m->plan->op[p->op].n_part;
     v->box = &p->box[i];
-    if (of &
-        CD_TE_SHARD_PARTIAL) { /* of a join, which follows its parts: theirs; of a part: its own */
+    /* of a join, which follows its parts: theirs; of a part: its own */
+    if (of & CD_TE_SHARD_PARTIAL) {
         const uint32_t part = p->part < n_part ? p->part : of & ~CD_TE_SHARD_PARTIAL;
         v->tensor = k->a->net->n_tensor + k->m->first[p->op] + part;
         v->rank = k->tensor[v->tensor].rank;
@@ -121,7 +122,8 @@ static cdmpp_status view_of(const cd_plan_exec_maker *k, const cd_plan_exec_piec
     return CDMPP_OK;
 }
 
-/* The last argument is the result. Copies that reading needs are added as actions first; the piece waits for them by k->after. */
+/* The last argument is the result. Copies that reading needs are added as actions first; the piece
+ * waits for them by k->after. */
 static cdmpp_status add_piece(cd_plan_exec_maker *k, const cd_plan_exec_piece *p, cdmpp_err *err) {
     const cd_shard_net *net = k->a->net;
     uint32_t *buffer = CD_NEWN(&k->m->arena, uint32_t, p->n_arg + 1);
@@ -169,7 +171,8 @@ static cdmpp_status bring_home(cd_plan_exec_maker *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Devices come last: only when all actions exist, copies too, is it known which devices have work. */
+/* Devices come last: only when all actions exist, copies too, is it known which devices have
+ * work. */
 cdmpp_status cd_plan_exec_actions(cd_plan_exec *m, const struct cd_plan_run *r, cdmpp_err *err) {
     cd_plan_exec_maker k = {.m = m, .r = r, .a = &r->ask};
     cdmpp_status st = make_tensors(&k, err);

@@ -1,5 +1,5 @@
-/* Runs passes of a plan and measures them: the total, each operator, each part. The watch plans again when a device is slower than
- * predicted over several passes. */
+/* Runs passes of a plan and measures them: the total, each operator, each part. The watch plans
+ * again when a device is slower than predicted over several passes. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -51,7 +51,8 @@ static void take_actions(samples *s, const cd_plan_exec *m, const cd_multi_actio
     }
 }
 
-/* All samples are of one plan: forget() empties them when the plan changes, so n_op and n_piece are constant between. */
+/* All samples are of one plan: forget() empties them when the plan changes, so n_op and n_piece are
+ * constant between. */
 static cdmpp_status take(samples *s, const cd_plan_exec *m, const cd_multi_action_time *ran,
                          double total_s, cdmpp_err *err) {
     s->n_op = m->plan->n_op;
@@ -202,7 +203,8 @@ static cdmpp_status plan_anew(watch *w, cd_plan_run *r, cdmpp_err *err) {
 
 /* ---- running ---- */
 
-/* One pass and its times. When another plan took over, the samples and the counts of the watch begin again. */
+/* One pass and its times. When another plan took over, the samples and the counts of the watch
+ * begin again. */
 static cdmpp_status pass(cd_plan_run *r, watch *w, samples *s, cd_multi_action_time **ran,
                          cdmpp_err *err) {
     double total;
@@ -223,14 +225,12 @@ static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, sample
                                cd_multi_action_time **ran, cdmpp_err *err) {
     double total;
     const double end_s = cd_clock_wall() + (budget_s > 0 ? budget_s : BUDGET_S);
-    const unsigned least = w ? w->patience + 3 : 3,
-                   before = r->replans; /* a watch sees enough to judge */
+    /* a watch sees enough to judge */
+    const unsigned least = w ? w->patience + 3 : 3, before = r->replans;
     CD_TRY(cd_plan_exec_pass(r, NULL, &total, NULL, err));
     for (bool done = false; !done;) {
-        const bool late =
-            r->replans > before &&
-            cd_clock_wall() >=
-                end_s; /* over the budget and planned again: the watch ends, else it could plan for ever */
+        /* over the budget and planned again: the watch ends, else it could plan for ever */
+        const bool late = r->replans > before && cd_clock_wall() >= end_s;
         CD_TRY(pass(r, late ? NULL : w, s, ran, err));
         if (!w) CD_TRY(enough(s, &done, err));
         if (s->n >= least && cd_clock_wall() >= end_s) done = true;
@@ -239,8 +239,8 @@ static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, sample
     return CDMPP_OK;
 }
 
-/* Failures and new plans are reported for this call, not since the opening. Values are compared after the last pass, whose results are
- * still in memory 0. */
+/* Failures and new plans are reported for this call, not since the opening. Values are compared
+ * after the last pass, whose results are still in memory 0. */
 static cdmpp_status run(cd_plan_run *r, watch *w, double budget_s, cd_plan_run_result *out,
                         cdmpp_err *err) {
     samples s = {0};
@@ -279,11 +279,13 @@ cdmpp_status cd_plan_run_watch(cd_plan_run *r, const cd_shard_plan_options *agai
 
 typedef struct {
     double *total; /* (n_plan, cap) */
-    bool *out;     /* (n_plan) made again meanwhile: no longer the plan that was asked about */
+    /* (n_plan) made again meanwhile: no longer the plan that was asked about */
+    bool *out;
     unsigned n, cap;
 } turns;
 
-/* Threads of the plan before go to sleep first; a pass that is not counted brings this one's data into the caches. */
+/* Threads of the plan before go to sleep first; a pass that is not counted brings this one's data
+ * into the caches. */
 static cdmpp_status turn(cd_plan_run *r, double *total_s, bool *out, cdmpp_err *err) {
     const struct timespec rest = {.tv_nsec = 1000000};
     (void)nanosleep(&rest, NULL);

@@ -1,5 +1,5 @@
-/* The pieces of a plan: the shards of each operator that is split, the join of its partial sums, or the whole operator. Each has a
- * definition and the boxes of its arguments. */
+/* The pieces of a plan: the shards of each operator that is split, the join of its partial sums, or
+ * the whole operator. Each has a definition and the boxes of its arguments. */
 
 #include "predictor/partition/run/plan_run_internal.h"
 
@@ -60,7 +60,8 @@ static void take(cd_plan_exec_piece *p, cd_te_shard *t) {
     p->box = t->box;
 }
 
-/* n_piece grows before anything can fail, so that cd_plan_exec_free also frees the shards made so far. */
+/* n_piece grows before anything can fail, so that cd_plan_exec_free also frees the shards made so
+ * far. */
 static cdmpp_status make_op(cd_plan_exec *m, const cd_shard_net_op *o, uint32_t k, cdmpp_err *err) {
     const cd_shard_plan_op *p = &m->plan->op[k];
     const uint32_t n = cd_plan_exec_n_piece(p);

@@ -1,4 +1,5 @@
-/* A plan made again: without devices that have failed, with longer times for devices that are slower than predicted. */
+/* A plan made again: without devices that have failed, with longer times for devices that are
+ * slower than predicted. */
 #include <math.h>
 
 #include "predictor/partition/run/plan_run_internal.h"
@@ -43,8 +44,8 @@ static cdmpp_status without_dead(const cd_plan_run *r, const cd_shard_net *from,
     return CDMPP_OK;
 }
 
-/* The same planner as before, with three changes: failed devices are forbidden, each time is multiplied by its device's factor, and the
- * options are those of the watch where there is one. */
+/* The same planner as before, with three changes: failed devices are forbidden, each time is
+ * multiplied by its device's factor, and the options are those of the watch where there is one. */
 static cdmpp_status plan_again(const cd_plan_run *r, cd_shard_plan **out, cdmpp_err *err) {
     const double none = (double)NAN;
     cd_shard_plan_options a = {.net = r->ask.net,
@@ -122,7 +123,8 @@ static cdmpp_status move_on(const cd_plan_run *r, cd_shard_plan **out, cdmpp_err
     return CDMPP_OK;
 }
 
-/* If planning fails after a device has failed, move_on still gives a plan that runs. r->now is replaced only when the new one is ready. */
+/* If planning fails after a device has failed, move_on still gives a plan that runs. r->now is
+ * replaced only when the new one is ready. */
 cdmpp_status cd_plan_exec_replan(cd_plan_run *r, cdmpp_err *err) {
     cd_shard_plan *p = NULL;
     cd_plan_exec *m = NULL;

@@ -1,11 +1,13 @@
-/* A loaded network in the form that the split planner takes: groups become operators, buffers become tensors. */
+/* A loaded network in the form that the split planner takes: groups become operators, buffers
+ * become tensors. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "predictor/partition/run/plan_run_internal.h"
 
-/* The group that writes each buffer. Groups without a definition count too: the readers of their buffer must come after them. */
+/* The group that writes each buffer. Groups without a definition count too: the readers of their
+ * buffer must come after them. */
 static cdmpp_status find_makers(const cd_workload *w, cd_arena *a, uint32_t **out, cdmpp_err *err) {
     uint32_t *from = *out = CD_NEWN(a, uint32_t, w->n_buffer + 1);
     if (!from) return CD_FAIL(err, ENOMEM, "%u tensors", w->n_buffer);
@@ -30,7 +32,8 @@ static cdmpp_status name_of(const cd_network_loaded *l, uint32_t k, uint32_t fro
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a tensor");
 }
 
-/* A constant is a tensor that no group makes and whose value the graph fixes; a constant output of the network is not compared. */
+/* A constant is a tensor that no group makes and whose value the graph fixes; a constant output of
+ * the network is not compared. */
 static cdmpp_status make_tensors(const cd_network_loaded *l, cd_arena *a, cd_shard_net *out,
                                  cdmpp_err *err) {
     const cd_workload *w = l->work;
@@ -73,8 +76,8 @@ static cdmpp_status make_op(const cd_network_loaded *l, uint32_t k, cd_arena *a,
                            .n_arg = g->n_read + 1,
                            .arg = arg,
                            .pin = UINT32_MAX};
-    if (o->dag && o->dag->n_arg != o->n_arg)
-        o->dag = NULL; /* several results: the others come with it */
+    /* several results: the others come with it */
+    if (o->dag && o->dag->n_arg != o->n_arg) o->dag = NULL;
     return CDMPP_OK;
 }
 

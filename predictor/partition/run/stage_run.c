@@ -1,4 +1,5 @@
-/* Stages as actions of the multi-device executor: each group on a processor, a wait for all between stages. */
+/* Stages as actions of the multi-device executor: each group on a processor, a wait for all between
+ * stages. */
 #include "predictor/partition/run/stage_run.h"
 
 #include <math.h>
@@ -23,8 +24,8 @@ struct cd_stage_exec {
     cd_multi_action_time *ran; /* (actions) of a pass */
     uint32_t *where;           /* (n_buffer of the workload) */
     uint32_t *wbuffer;         /* (dn.n_buffer) */
-    uint32_t *action_of,
-        *n_piece; /* (n_op) NONE: not in it; a split operator's first action, and how many */
+    /* (n_op) NONE: not in it; a split operator's first action, and how many */
+    uint32_t *action_of, *n_piece;
     cd_multi_executor *net;
 };
 
@@ -35,7 +36,8 @@ static bool has_program(const cd_workload *w, const cd_program_select *p, uint32
 
 /* ---- a block ---- */
 
-/* Nothing is compiled or opened here: programs come from the selection, and each stage opens an executor of its own. */
+/* Nothing is compiled or opened here: programs come from the selection, and each stage opens an
+ * executor of its own. */
 cdmpp_status cd_stage_run_open(const cd_stage_run_options *a, cd_stage_run **out, cdmpp_err *err) {
     if (!a->n_op || a->n_op > CD_STAGE_OPS || !a->n_core)
         return CD_FAIL(err, ERANGE, "%u operators (1 to %d) on %u processors", a->n_op,
@@ -73,7 +75,8 @@ static uint32_t add_buffer(cd_stage_exec *s, uint32_t wbuffer, cd_multi_buffer b
     return s->dn.n_buffer++;
 }
 
-/* The buffer of a parameter; a packed one is a window of it that has the shape in which the program sees it. */
+/* The buffer of a parameter; a packed one is a window of it that has the shape in which the program
+ * sees it. */
 static uint32_t buffer_of(cd_stage_exec *s, uint32_t wbuffer, const cd_codegen_buffer *c,
                           const cd_measure_arg *arg) {
     const cd_workload_buffer *x = &s->of->ask.work->buffer[wbuffer];
@@ -118,7 +121,8 @@ static cdmpp_status add_action(cd_stage_exec *s, uint32_t op, uint32_t device, c
     return CDMPP_OK;
 }
 
-/* Groups to processors, the longest first, each to the one that is free first; ties: the lower number. */
+/* Groups to processors, the longest first, each to the one that is free first; ties: the lower
+ * number. */
 static void spread(const cd_stage_run *r, const cd_stage_step *g, uint32_t *device) {
     double load[CD_STAGE_OPS] = {0}, length[CD_STAGE_OPS] = {0};
     const uint32_t n = r->ask.n_core < CD_STAGE_OPS ? r->ask.n_core : CD_STAGE_OPS;
@@ -286,23 +290,19 @@ cdmpp_status cd_stage_exec_result(cd_stage_exec *s, uint32_t op, void *to, cdmpp
         s->net, s->where[s->of->ask.work->group[s->of->ask.group[op]].write], to, err);
 }
 
-static double median(double *v, unsigned n) {
-    cd_sort_doubles(v, n);
-    return v[n / 2];
-}
-
 cdmpp_status cd_stage_exec_compare(cd_stage_exec *const *s, uint32_t n, double budget_s,
                                    double *seconds, cdmpp_err *err) {
     double *v = cd_mem_zalloc((size_t)n * MOST_PASSES, sizeof *v);
     const double end = cd_clock_wall() + budget_s;
     cdmpp_status st = v ? CDMPP_OK : CD_FAIL(err, ENOMEM, "passes");
     unsigned m = 0;
-    for (uint32_t k = 0; k < n && !st; k++)
-        st = cd_stage_exec_pass(s[k], NULL, &v[0], err); /* not counted */
+    /* not counted */
+    for (uint32_t k = 0; k < n && !st; k++) st = cd_stage_exec_pass(s[k], NULL, &v[0], err);
     for (; !st && m < MOST_PASSES && (m < LEAST_PASSES || cd_clock_wall() < end); m += !st)
         for (uint32_t k = 0; k < n && !st; k++)
             st = cd_stage_exec_pass(s[k], NULL, &v[(size_t)k * MOST_PASSES + m], err);
-    for (uint32_t k = 0; k < n && !st; k++) seconds[k] = median(v + (size_t)k * MOST_PASSES, m);
+    for (uint32_t k = 0; k < n && !st; k++)
+        seconds[k] = cd_sort_to_median(v + (size_t)k * MOST_PASSES, m);
     cd_mem_free(v);
     return st;
 }

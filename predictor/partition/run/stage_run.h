@@ -1,12 +1,19 @@
-/* stage_run -- stages of a block of a network, run and measured on processors of this machine. The stages come from stage_schedule.
+/* stage_run -- stages of a block of a network, run and measured on processors of this machine. The
+ * stages come from stage_schedule.
  *
  *   workload, programs ── groups of a block ──> cd_stage_graph ──> cd_stage_search ──> stages
- *   stages ──> the multi-device executor: core 0  a ──┐ c ─┐ ...       groups of a stage on the processors, the longest first, each to the one that
- *                      core 1  b ──┘    └ d         is free first; a barrier behind each stage
+ *   stages ──> the multi-device executor:  core 0  a ──┐ c ──┐ ...
+ *                                          core 1  b ──┘ d ──┘
  *
- *   (1) a stage's operators begin when all of the stage before have ended; a group runs in its order on one processor;
- *   (2) an operator that is split (cd_stage_step.split) runs in pieces of its parallel loop, one on each of the first processors;
- *   (3) values are those of the operators one after the other, to the bit: the programs are the same, whole and on one thread each.
+ * The groups of a stage go to the processors, the longest first, each to the one that is free
+ * first; there is a barrier behind each stage.
+ *
+ *   (1) a stage's operators begin when all of the stage before have ended; a group runs in its
+ *       order on one processor;
+ *   (2) an operator that is split (cd_stage_step.split) runs in pieces of its parallel loop, one on
+ *       each of the first processors;
+ *   (3) values are those of the operators one after the other, to the bit: the programs are the
+ *       same, whole and on one thread each.
  * Programs run in this process. One thread calls. Seconds. */
 #ifndef CD_STAGE_RUN_H
 #define CD_STAGE_RUN_H
@@ -20,14 +27,14 @@ typedef struct cd_stage_run_options {
     const cd_program_select *pick; /* programs of its tasks */
     uint32_t n_op;                 /* at most CD_STAGE_OPS */
     const uint32_t *group;         /* (n_op) of the workload, ascending; all have programs */
-    const double *
-        solo_s; /* (n_op) orders the groups of a stage; NULL: as measured alone when the programs were picked */
+    /* (n_op) orders the groups of a stage; NULL: as measured alone when the programs were picked */
+    const double *solo_s;
     uint32_t n_core;
     const int *core; /* (n_core); -1: anywhere */
 } cd_stage_run_options;
 
-/* The options are copied, what they point to is borrowed. Errors: ERANGE (operators, processors), EBACKEND (a group without a program),
- * ENOMEM. */
+/* The options are copied, what they point to is borrowed. Errors: ERANGE (operators, processors),
+ * EBACKEND (a group without a program), ENOMEM. */
 cdmpp_status cd_stage_run_open(const cd_stage_run_options *a, CD_GIVE cd_stage_run **out,
                                cdmpp_err *err);
 void cd_stage_run_close(CD_TAKE cd_stage_run *r);
@@ -42,7 +49,8 @@ cdmpp_status cd_stage_exec_pass(cd_stage_exec *s, cd_multi_action_time *ran, dou
                                 cdmpp_err *err);
 /* An operator's result. Errors: ERANGE. */
 cdmpp_status cd_stage_exec_result(cd_stage_exec *s, uint32_t op, void *to, cdmpp_err *err);
-/* Several measured in turns, a pass of each, so that a disturbance hits all alike: medians. At least 9 passes of each, then until budget_s. */
+/* Several measured in turns, a pass of each, so that a disturbance hits all alike: medians. At
+ * least 9 passes of each, then until budget_s. */
 cdmpp_status cd_stage_exec_compare(cd_stage_exec *const *s, uint32_t n, double budget_s,
                                    double *seconds, cdmpp_err *err);
 #endif

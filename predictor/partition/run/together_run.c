@@ -1,4 +1,5 @@
-/* Programs of records measured with several numbers of threads, shared out, and run in all ways in turns. */
+/* Programs of records measured with several numbers of threads, shared out, and run in all ways in
+ * turns. */
 #include "base/text/text.h"
 #include "predictor/partition/run/together_run.h"
 

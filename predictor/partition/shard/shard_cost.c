@@ -1,5 +1,6 @@
-/* Times of shards by a cost model. Every different question (operator, shard, kind of device) has one entry, which is scored once; a list of questions
- * is scored on all threads, wholes before shards, because a shard's time is compared with the whole's. */
+/* Times of shards by a cost model. Every different question (operator, shard, kind of device) has
+ * one entry, which is scored once; a list of questions is scored on all threads, wholes before
+ * shards, because a shard's time is compared with the whole's. */
 #include "predictor/partition/shard/shard_cost.h"
 
 #include <math.h>
@@ -127,8 +128,8 @@ static cdmpp_status give_task(cd_shard_cost *p, const question *q, cd_shard_cost
     return e->why.oom ? CD_FAIL(err, ENOMEM, "reason") : CDMPP_OK;
 }
 
-/* of: the entry of the whole operator, NULL if q asks for the whole. A shard without a task gets an entry too: its reason is kept,
- * and the question is not examined again. */
+/* of: the entry of the whole operator, NULL if q asks for the whole. A shard without a task gets an
+ * entry too: its reason is kept, and the question is not examined again. */
 static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_shard_cost_entry *of,
                                cd_shard_cost_entry **out, cdmpp_err *err) {
     if (CD_GROW(p->entry, p->n_entry, p->cap_entry)) return CD_FAIL(err, ENOMEM, "parts");
@@ -154,7 +155,8 @@ static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_shard_cos
     return CDMPP_OK;
 }
 
-/* The entry of a question. The entry of the whole is made first, because parts are compared with it. */
+/* The entry of a question. The entry of the whole is made first, because parts are compared with
+ * it. */
 static cdmpp_status entry_of(cd_shard_cost *p, const question *q, cd_shard_cost_entry **out,
                              cdmpp_err *err) {
     cd_shard_cost_entry *of = NULL;
@@ -245,7 +247,8 @@ static cdmpp_status answered(cd_shard_cost *p, const question *q, cd_shard_cost_
 }
 
 /* ---- answers ---- */
-/* What a time of the model is multiplied by where its device is of another kind. Work that nobody knows goes by the bandwidths. */
+/* What a time of the model is multiplied by where its device is of another kind. Work that nobody
+ * knows goes by the bandwidths. */
 static double of_kind(const cd_shard_cost_device *d, const cd_shard_cost_entry *e) {
     if (!d->here || !e->task) return 1;
     const double flop = cd_task_flop(e->task), bytes = e->moved > 0 ? (double)e->moved : 1;

@@ -1,8 +1,11 @@
-/* Adapts the schedule of a whole operator to a partial sum. A partial sum ends at the reduction, where the whole has more operators behind it.
+/* Adapts the schedule of a whole operator to a partial sum. A partial sum ends at the reduction,
+ * where the whole has more operators behind it.
  *
- *   whole    pad  conv  bias  relu     conv tiled, computed at relu; bias inlined
- *   part     pad  conv                 TVM's rules tile such an operator with a cache of its own in front of it:
- *                 conv.local  conv     conv.local takes what the whole did to conv, conv what it did to relu */
+ *   whole  pad  conv  bias  relu  conv tiled, computed at relu; bias inlined
+ *   part   pad  conv              TVM's rules tile such an operator with a cache of its own in
+ *                                 front of it:
+ *               conv.local  conv  conv.local takes what the whole did to conv, conv what it did to
+ *                                 relu */
 #include <string.h>
 
 #include "predictor/partition/shard/shard_cost_internal.h"
@@ -71,7 +74,8 @@ static void take(adapter *k, uint32_t i, uint32_t n_op) {
     k->step[k->n++] = s;
 }
 
-/* Maps stages by name. False: not needed or not possible (the part's last operator must be one of the whole's, and not its last). */
+/* Maps stages by name. False: not needed or not possible (the part's last operator must be one of
+ * the whole's, and not its last). */
 static bool map_stages(adapter *k, const cd_te_dag *whole, const cd_te_dag *part) {
     const int32_t last = (int32_t)part->n_op - 1, ends = find(whole, part->op[last].name),
                   end = (int32_t)whole->n_op - 1;
@@ -82,8 +86,9 @@ static bool map_stages(adapter *k, const cd_te_dag *whole, const cd_te_dag *part
     return true;
 }
 
-/* The new record begins with the cache write that makes conv.local; after it, the stage numbers of map_stages hold. Steps of stages that
- * the shard lacks are left out. If a kept step refers to one that is left out (lost), the record cannot be adapted and stays as it is. */
+/* The new record begins with the cache write that makes conv.local; after it, the stage numbers of
+ * map_stages hold. Steps of stages that the shard lacks are left out. If a kept step refers to one
+ * that is left out (lost), the record cannot be adapted and stays as it is. */
 cdmpp_status cd_shard_cost_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a,
                                  cd_record *r, cdmpp_err *err) {
     adapter k = {.r = r, .a = a};

@@ -1,5 +1,5 @@
-/* shard_cost_internal -- the objects that the files of shard_cost share: kinds of devices, rules of operators, entries of questions. Private to
- * shard_cost*.c. */
+/* shard_cost_internal -- the objects that the files of shard_cost share: kinds of devices, rules of
+ * operators, entries of questions. Private to shard_cost*.c. */
 #ifndef CD_SHARD_COST_INTERNAL_H
 #define CD_SHARD_COST_INTERNAL_H
 #include "base/core/core.h"
@@ -7,7 +7,8 @@
 #include "predictor/estimate/estimate.h"
 #include "predictor/partition/shard/shard_cost.h"
 
-/* Devices that their model cannot tell apart: they have the same schedules and the same times alone. */
+/* Devices that their model cannot tell apart: they have the same schedules and the same times
+ * alone. */
 typedef struct cd_shard_cost_kind {
     const cd_model *model;   /* NULL: none */
     const char *target, *as; /* as: of the model; NULL: what the target says */
@@ -80,13 +81,15 @@ int64_t cd_shard_cost_weights(const cd_shard_cost *p, uint32_t op, const cd_te_s
 int64_t cd_shard_cost_moved(const cd_te_dag *dag);
 
 /* ---- shard_cost_adapt.c ---- */
-/* r: a record of the whole. For a partial sum its steps become those with which such an operator is tiled (in `a`). For any other part, and where
- * this is not possible, it stays as it is. Errors: ENOMEM. */
+/* r: a record of the whole. For a partial sum its steps become those with which such an operator is
+ * tiled (in `a`). For any other part, and where this is not possible, it stays as it is. Errors:
+ * ENOMEM. */
 cdmpp_status cd_shard_cost_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a,
                                  cd_record *r, cdmpp_err *err);
 
 /* ---- shard_cost_score.c ---- */
-/* Fills the entry's line and seconds, or why there are none. Entries may be scored on several threads, each with its own worker; the entry of the whole
+/* Fills the entry's line and seconds, or why there are none. Entries may be scored on several
+ * threads, each with its own worker; the entry of the whole
  * (of) must be scored before. Errors: ENOMEM, EBACKEND. */
 cdmpp_status cd_shard_cost_score(const cd_shard_cost *p, cd_shard_cost_worker *w,
                                  cd_shard_cost_entry *e, cdmpp_err *err);

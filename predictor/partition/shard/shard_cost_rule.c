@@ -1,5 +1,6 @@
-/* What all parts of an operator have in common (task of the whole, its schedule) and what each device adds (target, factors). Prepared once, before any
- * part is scored, so that scoring only reads it. */
+/* What all parts of an operator have in common (task of the whole, its schedule) and what each
+ * device adds (target, factors). Prepared once, before any part is scored, so that scoring only
+ * reads it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +67,8 @@ static cd_node_cost_bytes bytes_of_net(const cd_shard_net *net) {
 }
 
 /* ---- devices ---- */
-/* Sketches need hardware limits: those that a record of such a device names, else the target's defaults. */
+/* Sketches need hardware limits: those that a record of such a device names, else the target's
+ * defaults. */
 static cd_hardware hardware_of(const cd_shard_cost *p, bool gpu) {
     for (uint32_t i = 0; i < p->a.net->n_op; i++)
         if (p->rule[i].record && p->rule[i].gpu == gpu && p->rule[i].record->has_hardware)
@@ -74,8 +76,8 @@ static cd_hardware hardware_of(const cd_shard_cost *p, bool gpu) {
     return cd_target_hardware(gpu, 1, 32);
 }
 
-/* The device's own target; if it has none, the target of the schedules that such a device can run, so that all devices without a target run the same programs.
- * NULL: no memory. */
+/* The device's own target; if it has none, the target of the schedules that such a device can run,
+ * so that all devices without a target run the same programs. NULL: no memory. */
 static const char *target_of(cd_shard_cost *p, const cd_machine_device *d,
                              const cd_shard_cost_model *by) {
     if (d->target) return d->target;
@@ -117,8 +119,7 @@ static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, cd_node_cost_bytes 
     const cd_machine_device *m = &p->a.machine->device[i];
     const cd_shard_cost_model by =
         p->a.model ? p->a.model[i] : (cd_shard_cost_model){.device = m->as};
-    const cd_device *d = NULL;
-    if (p->a.devices && m->as && cd_device_table_find(p->a.devices, m->as, &d, NULL)) d = NULL;
+    const cd_device *d = cd_node_cost_device(p->a.devices, by.model, m->as);
     cd_shard_cost_device *o = &p->device[i];
     const char *target = target_of(p, m, &by);
     if (!target) return CD_FAIL(err, ENOMEM, "target");
@@ -126,7 +127,9 @@ static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, cd_node_cost_bytes 
     o->here = by.here;
     o->there = by.there;
     o->factor = m->scale * (m->times ? m->times : 1);
-    o->law = cd_node_cost_law(p->a.costs, m->as, d, bytes);
+    const char *stands = by.stands && !by.here ? by.device : NULL; /* `here`: of another kind */
+    const char *whose = cd_network_cost_whose(p->a.costs, m->as, d, stands);
+    o->law = cd_node_cost_law(p->a.costs, whose, d, bytes);
     o->peak_bytes_per_s = p->a.machine->contention.peak_bytes_per_s;
     if (!(o->peak_bytes_per_s > 0))
         o->peak_bytes_per_s = d && d->bandwidth_gb_s > 0 ? d->bandwidth_gb_s * 1e9 : 0;
@@ -155,8 +158,9 @@ static cdmpp_status read_record(cd_shard_cost *p, cd_shard_cost_rule *r, cdmpp_e
     return CDMPP_OK;
 }
 
-/* Operators are added in order, so first[] becomes the first reader of each tensor: that one pays for loading a weight. A whole that cannot
- * become a task keeps the reason and is no error: its shards may still have answers. */
+/* Operators are added in order, so first[] becomes the first reader of each tensor: that one pays
+ * for loading a weight. A whole that cannot become a task keeps the reason and is no error: its
+ * shards may still have answers. */
 static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
     const cd_shard_net_op *o = &p->a.net->op[i];
     cd_shard_cost_rule *r = &p->rule[i];

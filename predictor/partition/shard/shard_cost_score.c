@@ -1,12 +1,15 @@
-/* Scores one question: finds at most two candidate schedules and takes the one that the model predicts to be faster.
+/* Scores one question: finds at most two candidate schedules and takes the one that the model
+ * predicts to be faster.
  *
  *   database's own line ──────────────────────────────┐
  *   else whole's record ── follow ── record ──────────┤
- *   nothing to follow ── drawn, best of 160 ──────────┼── whole model ── score as schedules are picked ──> line, seconds
- *   trials, or poor ── mutations of the followed one ─┘
+ *   nothing to follow ── drawn, best of 160 ──────────┼── whole model ── score as schedules are
+ *   trials, or poor ── mutations of the followed one ─┘                  picked ──> line, seconds
  *
- * Poor: well above its proportion of the whole's time. Tile lengths that divide the whole's loops may not divide the part's: if 7/8 of the channels are not
- * a multiple of 16, tiles of 16 are not possible, and the part really takes longer than the whole (measured: docs/reference/partition.md). */
+ * Poor: well above its proportion of the whole's time. Tile lengths that divide the whole's loops
+ * may not divide the part's: if 7/8 of the channels are not a multiple of 16, tiles of 16 are not
+ * possible, and the part really takes longer than the whole (measured:
+ * docs/reference/partition.md). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,7 +90,8 @@ static cdmpp_status follow_with(asking *k, cd_sketch_sampler *s, cdmpp_err *err)
     return put_line(k, &d, &r.hardware, k->rule->plain ? 0 : r.layout_rewrite, origin, err);
 }
 
-/* The first drawn schedule that lowers. Used where there is no model, so nothing can rank several. */
+/* The first drawn schedule that lowers. Used where there is no model, so nothing can rank
+ * several. */
 static cdmpp_status any_of(asking *k, cd_sketch_sampler *s, cdmpp_err *err) {
     cd_program *prog = NULL;
     CD_TRY(cd_program_new(&prog, err));
@@ -130,8 +134,9 @@ static bool follows(const asking *k) {
     return k->rule->record && k->rule->task && k->rule->gpu == k->kind->gpu;
 }
 
-/* Uses the program selection of the schedule database: a temporary database of this one task is filled by prediction, and its line becomes
- * a candidate. Where the whole has a schedule for such a device, candidates are mutations of it; else they are drawn from the sketch space. */
+/* Uses the program selection of the schedule database: a temporary database of this one task is
+ * filled by prediction, and its line becomes a candidate. Where the whole has a schedule for such a
+ * device, candidates are mutations of it; else they are drawn from the sketch space. */
 static cdmpp_status drawn_best_of(asking *k, uint32_t trials, cdmpp_err *err) {
     const char *key = k->e->task->workload_key;
     cd_record start;
@@ -160,8 +165,8 @@ static cdmpp_status drawn_best_of(asking *k, uint32_t trials, cdmpp_err *err) {
     return put;
 }
 
-/* Where none of the candidates is a program (many of a GPU's ask for more memory than there is), more are drawn: a device without a time for one operator would have none
- * for the network. */
+/* Where none of the candidates is a program (many of a GPU's ask for more memory than there is),
+ * more are drawn: a device without a time for one operator would have none for the network. */
 static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
     const uint32_t before = k->n;
     do CD_TRY(drawn_best_of(k, trials, err));
@@ -186,12 +191,11 @@ static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
     const cd_schedule_db_entry *own = own_schedule(k);
     if (own) CD_TRY(as_in_book(k, own, err));
     else if (follows(k)) CD_TRY(in_space(k, &k->rule->record->hardware, follow_with, err));
-    const uint32_t trials =
-        own              ? 0
-        : k->p->a.trials ? k->p->a.trials
-        : k->n
-            ? 0
-            : CD_SCHEDULE_DB_TRIALS; /* as many as cdmpp-replay draws, so that both answer alike */
+    /* as many as cdmpp-replay draws, so that both answer alike */
+    const uint32_t trials = own              ? 0
+                            : k->p->a.trials ? k->p->a.trials
+                            : k->n           ? 0
+                                             : CD_SCHEDULE_DB_TRIALS;
     if (trials && k->kind->model) CD_TRY(drawn_best(k, trials, err));
     if (!k->n) CD_TRY(in_space(k, &k->kind->hardware, any_of, err));
     return CDMPP_OK;
@@ -211,9 +215,11 @@ static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Predictions are summed over a network, so the mean is wanted, not the median: with the spread that programs like those of the training have, as
- * cdmpp-replay's times. That a program is unlike them makes its interval wider, and not its time longer. If the schedule follows one that was measured to be the fastest, the median is
- * multiplied by the selection bias that training found for fastest schedules (cd_node_cost_bias) instead. */
+/* Predictions are summed over a network, so the mean is wanted, not the median: with the spread
+ * that programs like those of the training have, as cdmpp-replay's times. That a program is unlike
+ * them makes its interval wider, and not its time longer. If the schedule follows one that was
+ * measured to be the fastest, the median is multiplied by the selection bias that training found
+ * for fastest schedules (cd_node_cost_bias) instead. */
 static void expect(const asking *k, const cd_scored *o) {
     const cd_node_cost_bias *b = &k->kind->best;
     const bool known = k->rule->sched && k->kind->as &&
@@ -231,8 +237,9 @@ static void expect(const asking *k, const cd_scored *o) {
     k->e->reason = o->pred.reason;
 }
 
-/* All candidates are scored in one batch. They are ranked by a cautious score (an uncertain prediction counts as slower), but the seconds that
- * are reported are the expected ones. The best line moves to line[0]. */
+/* All candidates are scored in one batch. They are ranked by a cautious score (an uncertain
+ * prediction counts as slower), but the seconds that are reported are the expected ones. The best
+ * line moves to line[0]. */
 static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
     cd_scored o[LINES];
     double best = -HUGE_VAL;
@@ -272,8 +279,8 @@ static bool is_poor(const asking *k) {
     return e->seconds > poor_from * share * of->seconds;
 }
 
-/* By default no candidates are searched beside a schedule that follows the whole's, because that is slow; only where it turns out poor are
- * candidates added, and the best of all is taken. */
+/* By default no candidates are searched beside a schedule that follows the whole's, because that is
+ * slow; only where it turns out poor are candidates added, and the best of all is taken. */
 static cdmpp_status score(asking *k, cdmpp_err *err) {
     cd_scorer *s = NULL;
     cdmpp_err why = {0};
@@ -291,7 +298,8 @@ static cdmpp_status score(asking *k, cdmpp_err *err) {
     return choose(k, s, err);
 }
 
-/* asked is set where there is no answer too: a shard that cannot be scored is not tried again. An error leaves it unasked. */
+/* asked is set where there is no answer too: a shard that cannot be scored is not tried again. An
+ * error leaves it unasked. */
 cdmpp_status cd_shard_cost_score(const cd_shard_cost *p, cd_shard_cost_worker *w,
                                  cd_shard_cost_entry *e, cdmpp_err *err) {
     asking k = {.p = p, .w = w, .e = e, .rule = &p->rule[e->op], .kind = &p->kind[e->kind]};

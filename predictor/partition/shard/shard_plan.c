@@ -1,5 +1,6 @@
-/* Makes a plan step by step: check, kinds of operators, options, exchanges, choice, result. Each step is a file of its own; all work on one cd_shard_planner,
- * whose arena is freed at the end. The result has an arena of its own. */
+/* Makes a plan step by step: check, kinds of operators, options, exchanges, choice, result. Each
+ * step is a file of its own; all work on one cd_shard_planner, whose arena is freed at the end. The
+ * result has an arena of its own. */
 #include "predictor/partition/shard/shard_plan.h"
 
 #include <string.h>

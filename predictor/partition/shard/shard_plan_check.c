@@ -1,4 +1,5 @@
-/* The request of a plan checked before anything is computed, and its defaults filled in: later files rely on what is checked here. */
+/* The request of a plan checked before anything is computed, and its defaults filled in: later
+ * files rely on what is checked here. */
 #include <math.h>
 
 #include "predictor/partition/shard/shard_plan_internal.h"
@@ -43,8 +44,8 @@ static cdmpp_status machine(cd_shard_planner *s, const cd_machine *m, cdmpp_err 
     return CDMPP_OK;
 }
 
-/* A tensor with more dimensions than a box has is flattened to one dimension: its boxes can only be runs of memory.
- * The limit on elements keeps sizes in bytes within 64 bits. */
+/* A tensor with more dimensions than a box has is flattened to one dimension: its boxes can only be
+ * runs of memory. The limit on elements keeps sizes in bytes within 64 bits. */
 static cdmpp_status tensor(cd_shard_planner *s, uint32_t t, cdmpp_err *err) {
     const cd_shard_net_tensor *v = &s->net->tensor[t];
     cd_shard_planner_shape *o = &s->shape[t];
@@ -73,8 +74,9 @@ static int64_t elements_of(const cd_te_dag *dag, uint32_t arg) {
     return n;
 }
 
-/* Operators must come in an order to run in, and a definition must agree with the network's tensors in the number of elements of each
- * argument. Shapes may differ, because a view has the shape of the definition. */
+/* Operators must come in an order to run in, and a definition must agree with the network's tensors
+ * in the number of elements of each argument. Shapes may differ, because a view has the shape of
+ * the definition. */
 static cdmpp_status operator_of(const cd_shard_planner *s, uint32_t k, cdmpp_err *err) {
     const cd_shard_net_op *o = &s->net->op[k];
     if (o->dag && o->dag->n_arg != o->n_arg)

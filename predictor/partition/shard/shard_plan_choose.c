@@ -1,4 +1,5 @@
-/* Chooses the plan: the solver's, unless a baseline is better (possible because the solver sees only some options) or a split gains less than the margin. */
+/* Chooses the plan: the solver's, unless a baseline is better (possible because the solver sees
+ * only some options) or a split gains less than the margin. */
 #include <math.h>
 #include <string.h>
 
@@ -21,8 +22,9 @@ static double wakes(const cd_shard_planner *s, const uint32_t *choice) {
     return sum;
 }
 
-/* The one function that adds up a plan, for the solver's plans and the baselines alike: operators, their inputs and results, exchanges,
- * and the wake-up time of each device that is used. The solver's tables lack the last, because it is no sum over operators and edges. */
+/* The one function that adds up a plan, for the solver's plans and the baselines alike: operators,
+ * their inputs and results, exchanges, and the wake-up time of each device that is used. The
+ * solver's tables lack the last, because it is no sum over operators and edges. */
 double cd_shard_planner_cost(const cd_shard_planner *s, const uint32_t *choice, double *exchange) {
     double sum = wakes(s, choice);
     for (uint32_t op = 0; op < s->net->n_op; op++) {
@@ -40,7 +42,8 @@ double cd_shard_planner_cost(const cd_shard_planner *s, const uint32_t *choice, 
     return sum;
 }
 
-/* ---- shard_select.h's problem: with all options for the baselines, with some and all costs for the solver ---- */
+/* ---- shard_select.h's problem: with all options for the baselines, with some and all costs for
+ * the solver ---- */
 static cdmpp_status problem(const cd_shard_planner *s, bool all, const double *bytes,
                             const double *price, cd_arena *a, cd_shard_select_problem *p,
                             cdmpp_err *err) {
@@ -176,7 +179,8 @@ static bool splits(const cd_shard_planner *s, const uint32_t *choice) {
     return false;
 }
 
-/* Adds the baselines' options to those of the solver: operators that save too little one by one may save enough together. */
+/* Adds the baselines' options to those of the solver: operators that save too little one by one may
+ * save enough together. */
 static cdmpp_status widen(cd_shard_planner *s, const cd_shard_planner_solution *f, cdmpp_err *err) {
     for (uint32_t k = 0; k < s->net->n_op; k++) {
         cd_shard_planner_node *x = &s->node[k];
@@ -204,12 +208,11 @@ static cdmpp_status solved(cd_shard_planner *s, cd_arena *a, cd_shard_planner_so
                            cdmpp_err *err) {
     const uint32_t best = best_base(f);
     CD_TRY(solve(s, a, f, f->wanted, err));
-    f->total_s = cd_shard_planner_cost(
-        s, f->wanted, NULL); /* one function adds up all plans, so that they compare */
+    /* one function adds up all plans, so that they compare */
+    f->total_s = cd_shard_planner_cost(s, f->wanted, NULL);
+    /* the solver does not know wake-up times */
     for (uint32_t d = 0; d < s->n_device; d++)
-        f->exact = f->exact &&
-                   (s->n_device < 3 ||
-                    !(s->m->device[d].wake_s > 0)); /* the solver does not know wake-up times */
+        f->exact = f->exact && (s->n_device < 3 || !(s->m->device[d].wake_s > 0));
     if (!(f->base_s[best] < f->total_s * (1 - 1e-12))) return CDMPP_OK;
     CD_TRY(widen(s, f, err));
     CD_TRY(solve(s, a, f, f->wanted, err));

@@ -1,12 +1,12 @@
-/* Exchanges between operators: compares the boxes that one operator's devices made with those that the next one's devices read, and lists the copies and
- * their times. */
+/* Exchanges between operators: compares the boxes that one operator's devices made with those that
+ * the next one's devices read, and lists the copies and their times. */
 #include <math.h>
 #include <string.h>
 
 #include "predictor/partition/shard/shard_plan_internal.h"
 
-#define COPY_BYTES_PER_S                                                                           \
-    5e9 /* a copy within a memory, if the machine has no measured link for it */
+/* a copy within a memory, if the machine has no measured link for it */
+#define COPY_BYTES_PER_S 5e9
 
 enum { SIDES = 4 * CD_MACHINE_DEVICES, N = CD_MACHINE_DEVICES };
 enum { PACK, LINK, WORK };
@@ -81,8 +81,9 @@ static uint32_t memory(const cd_shard_planner *s, uint32_t device) {
     return s->m->device[device].memory;
 }
 
-/* Box x, which p made, is copied for q: into the tensor's buffer if q's box is contiguous there (run), else into a buffer of q's own. still: a value
- * that exists before the network runs, so nobody waits for it. */
+/* Box x, which p made, is copied for q: into the tensor's buffer if q's box is contiguous there
+ * (run), else into a buffer of q's own. still: a value that exists before the network runs, so
+ * nobody waits for it. */
 static void piece(tally *t, uint32_t tensor, const cd_shard_planner_side *p,
                   const cd_shard_planner_side *q, const cd_box *x, bool still) {
     const int64_t bytes = cd_box_elements(x) * t->s->net->tensor[tensor].element_bytes,
@@ -104,7 +105,8 @@ static void piece(tally *t, uint32_t tensor, const cd_shard_planner_side *p,
         within(t, WORK, tensor, q->device, bytes);
 }
 
-/* Does one buffer in q's memory contain all of its box, contiguously? Then it is read in place and nothing is copied. */
+/* Does one buffer in q's memory contain all of its box, contiguously? Then it is read in place and
+ * nothing is copied. */
 static bool there(tally *t, uint32_t tensor, const cd_shard_planner_side *has, uint32_t n,
                   const cd_shard_planner_side *q, bool still) {
     for (uint32_t i = 0; i < n; i++) {
@@ -145,8 +147,8 @@ static const cd_te_op *argument(const cd_te_dag *dag, uint32_t arg) {
     return &dag->op[dag->tensor_op[dag->arg[arg]]];
 }
 
-/* A box of an argument as a box of the tensor; they differ where the argument is a view. False: it is not a box of the tensor; *out is then the whole
- * tensor. */
+/* A box of an argument as a box of the tensor; they differ where the argument is a view. False: it
+ * is not a box of the tensor; *out is then the whole tensor. */
 static bool mapped(const cd_shard_planner *s, uint32_t op, uint32_t arg, const cd_box *b,
                    uint32_t device, cd_shard_planner_side *out) {
     const uint32_t tensor = s->net->op[op].arg[arg];
@@ -196,8 +198,8 @@ static uint32_t everything(const cd_shard_planner *s, const cd_shard_planner_opt
     return n;
 }
 
-/* The boxes of one tensor that the shards and the join of an option read, equal ones once. Partial sums are not tensors of the network: the
- * join's own time contains them. */
+/* The boxes of one tensor that the shards and the join of an option read, equal ones once. Partial
+ * sums are not tensors of the network: the join's own time contains them. */
 static uint32_t sides_read(const cd_shard_planner *s, uint32_t op, const cd_shard_planner_option *o,
                            uint32_t tensor, cd_shard_planner_side *out) {
     const cd_shard_net_op *v = &s->net->op[op];

@@ -1,4 +1,5 @@
-/* Reasons in one sentence, for printing: why an operator is split or not, and the verdict on the plan. */
+/* Reasons in one sentence, for printing: why an operator is split or not, and the verdict on the
+ * plan. */
 #include <math.h>
 #include <stdio.h>
 
@@ -130,7 +131,8 @@ static const char *why_place(const cd_shard_planner *s, const cd_shard_planner_k
                                    s->m->device[other].name);
 }
 
-/* Reasons from the hard ones (impossible) to the soft ones (too small a gain); the first that holds is reported. */
+/* Reasons from the hard ones (impossible) to the soft ones (too small a gain); the first that holds
+ * is reported. */
 static const char *why_whole(const cd_shard_planner *s, const cd_shard_planner_solution *f,
                              uint32_t op, uint32_t on, cd_arena *a) {
     const cd_shard_planner_node *x = &s->node[op];
@@ -176,7 +178,8 @@ const char *cd_shard_planner_explain(const cd_shard_planner *s, const cd_shard_p
 }
 
 /* ---- the plan ---- */
-/* Why a device has no time for the whole network: operators without a time, those that it may not run, or its memory. */
+/* Why a device has no time for the whole network: operators without a time, those that it may not
+ * run, or its memory. */
 static const char *why_not_all(const cd_shard_planner *s, const char *here, uint32_t d,
                                cd_arena *a) {
     uint32_t unknown = 0, forbidden = 0, first = 0;
@@ -207,8 +210,8 @@ static const char *why_not_all(const cd_shard_planner *s, const char *here, uint
 
 static const char *why_refused(const cd_shard_planner *s, const cd_shard_planner_solution *f,
                                const cd_shard_plan *p, cd_arena *a) {
-    const double most = s->margin > 0 ? (1 - s->margin) / s->margin
-                                      : (double)INFINITY; /* rho where the ceiling is the margin */
+    /* rho where the ceiling is the margin */
+    const double most = s->margin > 0 ? (1 - s->margin) / s->margin : (double)INFINITY;
     uint32_t slow = 0;
     for (uint32_t d = 0; d < s->n_device; d++)
         if (f->base_s[d] > f->base_s[slow] || slow == f->alone) slow = d;

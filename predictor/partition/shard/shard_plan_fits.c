@@ -1,4 +1,5 @@
-/* Checks that a plan from a file belongs to a network, and lists the axes over which a network can be split at all. */
+/* Checks that a plan from a file belongs to a network, and lists the axes over which a network can
+ * be split at all. */
 #include <string.h>
 
 #include "predictor/partition/shard/shard_plan.h"
@@ -7,8 +8,8 @@ static const char *text(const char *s) { return s ? s : ""; }
 
 /* ---- a plan of a file ---- */
 
-/* A split must be over an axis that the operator has, with the same name and number, and the parts must cover all of it. The replay and the printed text
- * rely on this. */
+/* A split must be over an axis that the operator has, with the same name and number, and the parts
+ * must cover all of it. The replay and the printed text rely on this. */
 static cdmpp_status way_fits(const cd_shard_plan_op *p, const cd_shard_net_op *o, cd_arena *a,
                              cdmpp_err *err) {
     cd_te_shard_axis *w;
@@ -65,7 +66,8 @@ static bool has(const char *const *name, uint32_t n, const char *s) {
     return false;
 }
 
-/* Axes with the same name count once. Only the list of pointers grows; an outgrown list stays in the arena. */
+/* Axes with the same name count once. Only the list of pointers grows; an outgrown list stays in
+ * the arena. */
 cdmpp_status cd_shard_net_dims(const cd_shard_net *net, cd_arena *a, const char *const **out,
                                uint32_t *n, cdmpp_err *err) {
     const char **name = NULL;

@@ -1,4 +1,5 @@
-/* Groups equal operators into kinds. A network repeats its blocks, and questions to the cost model take most of the time, so each kind is asked for once. */
+/* Groups equal operators into kinds. A network repeats its blocks, and questions to the cost model
+ * take most of the time, so each kind is asked for once. */
 #include <math.h>
 #include <string.h>
 
@@ -24,8 +25,8 @@ cdmpp_status cd_shard_planner_query(const cd_shard_planner *s, uint32_t op, uint
     return CDMPP_OK;
 }
 
-/* Only devices of the same memory slow each other: by the bandwidth that they use together, and by taking turns where they share a core.
- * The launch is not slowed. */
+/* Only devices of the same memory slow each other: by the bandwidth that they use together, and by
+ * taking turns where they share a core. The launch is not slowed. */
 void cd_shard_planner_concurrent(const cd_shard_planner *s, uint32_t n, const uint32_t *device,
                                  const cd_shard_plan_estimate *a, double *seconds) {
     for (uint32_t i = 0; i < n; i++) {
@@ -114,9 +115,10 @@ static cdmpp_status find_ways(cd_shard_planner *s, cd_shard_planner_kind *k, cdm
     return CDMPP_OK;
 }
 
-/* together: the time if all devices worked at their full rate without any exchange, 1 / (sum of 1 / time). No split is faster unless
- * shards are predicted below their proportion of the whole; cd_shard_planner_kind.least counts those too. A device that cannot run it
- * (infinity) adds no rate. */
+/* together: the time if all devices worked at their full rate without any exchange, 1 / (sum of 1 /
+ * time). No split is faster unless shards are predicted below their proportion of the whole;
+ * cd_shard_planner_kind.least counts those too. A device that cannot run it (infinity) adds no
+ * rate. */
 static cdmpp_status alone(cd_shard_planner *s, cd_shard_planner_kind *k, cdmpp_err *err) {
     double *t = CD_NEWN(&s->arena, double, s->n_device), rate = 0;
     if (!t) return CD_FAIL(err, ENOMEM, "%u devices", s->n_device);

@@ -1,12 +1,15 @@
 /* What a plan's devices hold, against what their memories have; and the best plan that fits.
  *
- *   weights     the box of each part; once in a memory if several parts there, of one operator or of several, read the same box
- *   tensors     whole, once in each memory where any device reads or makes a part of it; inputs and results of the network also in the
- *               first device's memory
- *   sums        partial sums: where they are made, and where they are joined
+ *   weights  the box of each part; once in a memory if several parts there, of one operator or of
+ *            several, read the same box
+ *   tensors  whole, once in each memory where any device reads or makes a part of it; inputs and
+ *            results of the network also in the
+ *            first device's memory
+ *   sums     partial sums: where they are made, and where they are joined
  *
- * This is what predictor/partition/run allocates: it does not reuse memory. Scratch memory of programs is not counted. The search has two steps: a price on each
- * byte is raised until the solver's plan fits; then all plans are tried by branch and bound, up to a limit of steps. */
+ * This is what predictor/partition/run allocates: it does not reuse memory. Scratch memory of
+ * programs is not counted. The search has two steps: a price on each byte is raised until the
+ * solver's plan fits; then all plans are tried by branch and bound, up to a limit of steps. */
 #include <math.h>
 #include <string.h>
 
@@ -25,9 +28,8 @@ void cd_shard_planner_memory_limits(cd_shard_planner *s) {
         s->store[d] = first;
         const double bytes = v->mem_gb * 1e9;
         if (!(bytes > 0)) continue;
-        if (!(bytes >= s->limit[first] && s->limit[first] > 0))
-            s->limit[first] =
-                bytes; /* devices that share a memory: the least size that one of them gives */
+        /* devices that share a memory: the least size that one of them gives */
+        if (!(bytes >= s->limit[first] && s->limit[first] > 0)) s->limit[first] = bytes;
         s->limited = true;
     }
 }
@@ -41,9 +43,10 @@ typedef struct {
 typedef struct {
     const cd_shard_planner *s;
     double held[CD_MACHINE_DEVICES]; /* by cd_shard_planner.store */
-    uint32_t *users;   /* (n_tensor, n_device) how many have any of a tensor in a memory */
-    uint32_t *readers; /* (n_tensor) operators that read it: weights of more than one have pieces */
-    uint32_t *first;   /* (n_tensor) 1 + piece */
+    uint32_t *users; /* (n_tensor, n_device) how many have any of a tensor in a memory */
+    /* (n_tensor) operators that read it: weights of more than one have pieces */
+    uint32_t *readers;
+    uint32_t *first; /* (n_tensor) 1 + piece */
     cd_arena *a;
     piece *piece; /* (n_piece of cap_piece) */
     uint32_t n_piece, cap_piece;
@@ -185,7 +188,8 @@ cdmpp_status cd_shard_planner_memory_used(const cd_shard_planner *s, const uint3
 
 /* ---- prices ---- */
 
-/* The bytes of each option by itself, without sharing tensors with other operators: only a guide for prices. */
+/* The bytes of each option by itself, without sharing tensors with other operators: only a guide
+ * for prices. */
 static cdmpp_status option_bytes(const cd_shard_planner *s, cd_arena *a, double **out,
                                  cdmpp_err *err) {
     size_t n = 0;
@@ -216,7 +220,8 @@ typedef struct {
     double wants;  /* bytes there */
 } pricing;
 
-/* One plan with the prices scaled; a plan that fits and is the cheapest so far (by its true time, without prices) is kept. */
+/* One plan with the prices scaled; a plan that fits and is the cheapest so far (by its true time,
+ * without prices) is kept. */
 static cdmpp_status priced(pricing *p, double scale, cdmpp_err *err) {
     double price[CD_MACHINE_DEVICES], held[CD_MACHINE_DEVICES];
     for (uint32_t m = 0; m < p->s->n_device; m++) price[m] = scale * p->price[m];
@@ -233,8 +238,9 @@ static cdmpp_status priced(pricing *p, double scale, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The price of the memory that is over its limit is doubled until the plan fits. It starts where a full memory costs a thousandth of the plan's time. Then all
- * prices are scaled down by bisection, because doubling overshoots. */
+/* The price of the memory that is over its limit is doubled until the plan fits. It starts where a
+ * full memory costs a thousandth of the plan's time. Then all prices are scaled down by bisection,
+ * because doubling overshoots. */
 static cdmpp_status raise_prices(pricing *p, double total_s, cdmpp_err *err) {
     for (int k = 0; k < DOUBLINGS && p->full != CD_SHARD_PLANNER_NONE; k++) {
         double *x = &p->price[p->full];
@@ -273,8 +279,9 @@ static double step_cost(const walk *w, uint32_t op) {
     return t;
 }
 
-/* Branch and bound, operator by operator: a branch is left when its time so far and the least time of the operators behind reach the best plan, or
- * when a memory is over its limit. At the end the true time counts, because the tables do not contain wake-up times. */
+/* Branch and bound, operator by operator: a branch is left when its time so far and the least time
+ * of the operators behind reach the best plan, or when a memory is over its limit. At the end the
+ * true time counts, because the tables do not contain wake-up times. */
 static void step(walk *w, uint32_t op, double cost) {
     if (op == w->s->net->n_op) {
         const double all = cd_shard_planner_cost(w->s, w->choice, NULL);
@@ -295,8 +302,9 @@ static void step(walk *w, uint32_t op, double cost) {
     }
 }
 
-/* rest[k]: the least time of operators k and later without exchanges, the lower bound of the search. The plan that prices found is the first
- * upper bound. all: the search ended before its limit, so the result is exact. */
+/* rest[k]: the least time of operators k and later without exchanges, the lower bound of the
+ * search. The plan that prices found is the first upper bound. all: the search ended before its
+ * limit, so the result is exact. */
 static cdmpp_status every_plan(const cd_shard_planner *s, cd_arena *a, uint32_t *best,
                                double *best_s, bool *all, cdmpp_err *err) {
     const uint32_t n = s->net->n_op;
@@ -335,8 +343,9 @@ static cdmpp_status every_plan(const cd_shard_planner *s, cd_arena *a, uint32_t 
 
 /* ---- the best that fits ---- */
 
-/* Prices first: they find a good plan quickly for any size, and that plan cuts the search off early. Only the full search, for few operators,
- * proves that a plan is the best or that none fits. */
+/* Prices first: they find a good plan quickly for any size, and that plan cuts the search off
+ * early. Only the full search, for few operators, proves that a plan is the best or that none
+ * fits. */
 cdmpp_status cd_shard_planner_solve_within(const cd_shard_planner *s, cd_shard_planner_solve *solve,
                                            void *ctx, double total_s, uint32_t *choice, bool *exact,
                                            cdmpp_err *err) {

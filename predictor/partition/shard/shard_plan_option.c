@@ -1,4 +1,5 @@
-/* Options of an operator: whole on each device, and each legal axis with the shares that are best for it. Shards are lowered once each, however many options contain them. */
+/* Options of an operator: whole on each device, and each legal axis with the shares that are best
+ * for it. Shards are lowered once each, however many options contain them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,8 +46,8 @@ static cdmpp_status find(work *w, uint32_t way, int64_t lo, int64_t hi, size_t *
     return CDMPP_OK;
 }
 
-/* Each piece and device is asked once. While questions are only listed (only_list), every answer is 1 s, so that the same code visits
- * all options; none of them is kept. */
+/* Each piece and device is asked once. While questions are only listed (only_list), every answer is
+ * 1 s, so that the same code visits all options; none of them is kept. */
 static cdmpp_status ask(work *w, size_t at, uint32_t device, cd_shard_plan_estimate *out,
                         cdmpp_err *err) {
     piece *p = &w->piece[at];
@@ -109,7 +110,8 @@ static cdmpp_status add_whole(cd_shard_planner *s, cd_shard_planner_kind *k, uin
         err);
 }
 
-/* Time to bring the partial sums to one device. Each is contiguous: one transfer over a link, and one wait for all within the same memory. */
+/* Time to bring the partial sums to one device. Each is contiguous: one transfer over a link, and
+ * one wait for all within the same memory. */
 static double gather(const cd_shard_planner *s, const cd_shard_planner_option *o,
                      const int64_t *bytes, uint32_t to) {
     double t = 0;
@@ -129,7 +131,8 @@ static int64_t bytes_made(const cd_te_shard *p) {
            cd_expr_dtype_bytes(p->dag->op[op].dtype[tensor - p->dag->op[op].first_tensor]);
 }
 
-/* A split sum: with two devices either may do the join (two options), with more the one whose join takes least. */
+/* A split sum: with two devices either may do the join (two options), with more the one whose join
+ * takes least. */
 static cdmpp_status add_joined(work *w, cd_shard_planner_option *o, cd_shard_planner_use *use,
                                const int64_t *bytes, cdmpp_err *err) {
     size_t at;
@@ -170,7 +173,8 @@ static const char *name_of(cd_shard_planner *s, const char *way, const cd_shard_
     return cd_shard_planner_format(&s->arena, "%s", text);
 }
 
-/* A part along a dimension that is not stored innermost takes about its share of the whole; see cd_shard_plan_options.steady. */
+/* A part along a dimension that is not stored innermost takes about its share of the whole; see
+ * cd_shard_plan_options.steady. */
 static double steadied(const work *w, const cd_te_shard_axis *v, uint32_t device, int64_t units,
                        double seconds) {
     const cd_te_dag *dag = w->s->net->op[w->k->op].dag;
@@ -183,7 +187,8 @@ static double steadied(const work *w, const cd_te_shard_axis *v, uint32_t device
                : seconds;
 }
 
-/* An option that splits an axis: device[i] has bound[i] .. bound[i + 1]. No option if one of the parts cannot run. */
+/* An option that splits an axis: device[i] has bound[i] .. bound[i + 1]. No option if one of the
+ * parts cannot run. */
 static cdmpp_status add_split(work *w, uint32_t way, uint32_t n, const uint32_t *device,
                               const int64_t *bound, cdmpp_err *err) {
     const cd_te_shard_axis *v = &w->k->way[way];
@@ -242,7 +247,8 @@ static double curve(void *ctx, uint32_t device, uint32_t granules) {
     return seconds;
 }
 
-/* The network's own shares, to the element; devices that would get less than half a granule get nothing. */
+/* The network's own shares, to the element; devices that would get less than half a granule get
+ * nothing. */
 static cdmpp_status fine(work *w, uint32_t way, cdmpp_err *err) {
     const cd_shard_planner *s = w->s;
     const int64_t extent = w->k->way[way].extent;
@@ -264,7 +270,8 @@ static cdmpp_status fine(work *w, uint32_t way, cdmpp_err *err) {
     return n > 1 ? add_split(w, way, n, device, bound, err) : CDMPP_OK;
 }
 
-/* Three devices and more. The callback `curve` cannot return a status, so its error is kept in w->st and takes precedence. */
+/* Three devices and more. The callback `curve` cannot return a status, so its error is kept in
+ * w->st and takes precedence. */
 static cdmpp_status many(work *w, uint32_t way, uint32_t granules, cdmpp_err *err) {
     uint32_t units[4][CD_MACHINE_DEVICES], n;
     w->way = way, w->granules = granules, w->st = CDMPP_OK, w->err = err;
@@ -292,7 +299,8 @@ static cdmpp_status add_two(work *w, uint32_t way, const uint32_t *device, int64
     return add_split(w, way, 2, device, bound, err);
 }
 
-/* Even if each part takes only its proportion of the whole's time, this share takes more than 1.5 times the least possible, or saves too little. */
+/* Even if each part takes only its proportion of the whole's time, this share takes more than 1.5
+ * times the least possible, or saves too little. */
 static bool hopeless(const work *w, const uint32_t *device, double share) {
     const cd_shard_planner_kind *k = w->k;
     const double a = k->alone[device[0]], b = k->alone[device[1]];
@@ -301,7 +309,8 @@ static bool hopeless(const work *w, const uint32_t *device, double share) {
            fmin(1.5 * k->together, k->best - fmax(w->s->margin * k->best, w->s->least_s));
 }
 
-/* Two devices: all numbers of granules, and the share with which both would end the whole network at the same time. */
+/* Two devices: all numbers of granules, and the share with which both would end the whole network
+ * at the same time. */
 static cdmpp_status two(work *w, uint32_t way, uint32_t granules, cdmpp_err *err) {
     uint32_t device[2], n = 0;
     const int64_t extent = w->k->way[way].extent;
@@ -330,7 +339,8 @@ static cdmpp_status split_options(work *w, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Lists the questions that split_options will ask, as far as they do not depend on answers, so that they can be answered together. */
+/* Lists the questions that split_options will ask, as far as they do not depend on answers, so that
+ * they can be answered together. */
 static cdmpp_status prepare(work *w, cdmpp_err *err) {
     const cd_shard_plan_options *a = w->s->ask;
     if (!a->prepare) return CDMPP_OK;

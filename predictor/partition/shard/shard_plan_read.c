@@ -1,5 +1,5 @@
-/* Reads plans from JSON. Everything is checked that can be checked without the network (cd_shard_plan_fits checks the rest); messages name the file and
- * the key. */
+/* Reads plans from JSON. Everything is checked that can be checked without the network
+ * (cd_shard_plan_fits checks the rest); messages name the file and the key. */
 #include <math.h>
 
 #include "base/io/io.h"
@@ -126,7 +126,8 @@ static cdmpp_status check_parts(const reader *r, const cd_shard_plan_op *o, int6
     return CDMPP_OK;
 }
 
-/* o->dim is read before: only an operator that is split has the fields of a split axis. A split sum must have a join, nothing else may. */
+/* o->dim is read before: only an operator that is split has the fields of a split axis. A split sum
+ * must have a join, nothing else may. */
 static cdmpp_status read_parts(const reader *r, const cd_json *v, cd_shard_plan_op *o) {
     const cd_json *x;
     int64_t extent = 0, n;
@@ -197,7 +198,8 @@ static cdmpp_status read_ops(const reader *r, const cd_json *root) {
     return CDMPP_OK;
 }
 
-/* Read after the operators: `before` is checked against their number. Tensors are checked by cd_shard_plan_fits, which has the network. */
+/* Read after the operators: `before` is checked against their number. Tensors are checked by
+ * cd_shard_plan_fits, which has the network. */
 static cdmpp_status read_copies(const reader *r, const cd_json *root) {
     const cd_json *x;
     cd_shard_plan *p = r->p;
@@ -234,7 +236,8 @@ static cdmpp_status read_bases(const reader *r, const cd_json *root) {
     return CDMPP_OK;
 }
 
-/* Read before operators and copies, which refer to devices by name; so names must be unique and not empty. */
+/* Read before operators and copies, which refer to devices by name; so names must be unique and not
+ * empty. */
 static cdmpp_status read_devices(const reader *r, const cd_json *root) {
     const cd_json *x;
     cd_shard_plan *p = r->p;
@@ -275,9 +278,8 @@ static cdmpp_status read_source(const reader *r, const cd_json *v, uint32_t d,
                        r->p->device[at]);
     CD_TRY(text_or_null(r, v, "as", &s->as));
     CD_TRY(text_or_null(r, v, "model", &s->model));
-    if (cd_json_get(v, "default_model"))
-        CD_TRY(truth(r, v, "default_model",
-                     &s->by_default)); /* plans of earlier versions have neither */
+    /* plans of earlier versions have neither */
+    if (cd_json_get(v, "default_model")) CD_TRY(truth(r, v, "default_model", &s->by_default));
     if (cd_json_get(v, "host")) CD_TRY(text_or_null(r, v, "host", &s->host));
     CD_TRY(text_or_null(r, v, "stand_in", &s->stands));
     CD_TRY(text_or_null(r, v, "stand_in_by", &by));
@@ -327,7 +329,8 @@ static cdmpp_status read_doubt(const reader *r, const cd_json *root) {
                                             : CDMPP_OK;
 }
 
-/* null means infinity for rho and ceiling (a device cannot run everything) and "not measured" for the measured figures. */
+/* null means infinity for rho and ceiling (a device cannot run everything) and "not measured" for
+ * the measured figures. */
 static cdmpp_status read_head(const reader *r, const cd_json *root) {
     cd_shard_plan *p = r->p;
     cd_str schema;

@@ -1,4 +1,5 @@
-/* A plan as a net for a replay. Devices and links are queues that work in the plan's order, so a replay never takes longer than the plan's sum. */
+/* A plan as a net for a replay. Devices and links are queues that work in the plan's order, so a
+ * replay never takes longer than the plan's sum. */
 #include <string.h>
 
 #include "predictor/partition/shard/shard_plan_internal.h"
@@ -10,8 +11,8 @@ typedef struct maker {
     cd_replay_op *op; /* the heap's, as `after` */
     uint32_t *after;
     uint32_t n_op, n_after, cap_op, cap_after, n_queue;
-    uint32_t *
-        first; /* (n_op + 1) of the plan's operator: the first of its parts; the join is the last */
+    /* (n_op + 1) of the plan's operator: the first of its parts; the join is the last */
+    uint32_t *first;
     uint32_t *last;
     uint32_t copy_first; /* of the operator at hand: its copies' place in `op` */
     uint32_t lane[CD_MACHINE_DEVICES][CD_MACHINE_DEVICES]; /* queue of a link; 0: not used */
@@ -56,8 +57,8 @@ static cdmpp_status put_copy(maker *m, uint32_t first, uint32_t at, cdmpp_err *e
                  link ? m->lane[c->from][c->to] : c->to, c->seconds, err));
     for (uint32_t i = first; i < at; i++) {
         const cd_shard_plan_copy *b = &m->p->copy[i];
-        const bool packed = link && b->from == b->to,
-                   came = c->from == c->to && b->from != b->to; /* pack, link, unpack */
+        /* pack, link, unpack */
+        const bool packed = link && b->from == b->to, came = c->from == c->to && b->from != b->to;
         if (b->tensor == c->tensor && b->bytes > 0 && b->to == c->from && (packed || came))
             CD_TRY(behind(m, m->copy_first + (i - first), err));
     }
@@ -122,7 +123,8 @@ static cdmpp_status check(const cd_shard_plan *p, const cd_shard_net *net, const
     return CDMPP_OK;
 }
 
-/* A queue for each device and for each link that is used; copies are operators, so links between queues cost nothing. */
+/* A queue for each device and for each link that is used; copies are operators, so links between
+ * queues cost nothing. */
 static cdmpp_status put_queues(maker *m, cd_replay_net *out, cdmpp_err *err) {
     const cd_shard_plan *p = m->p;
     m->n_queue = p->n_device;
@@ -151,8 +153,9 @@ static cdmpp_status put_queues(maker *m, cd_replay_net *out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Operators are emitted in the plan's order, each behind its copies; copies of results to the first device come last. The lists grow on the heap and
- * are copied to the arena once, at their final size. */
+/* Operators are emitted in the plan's order, each behind its copies; copies of results to the first
+ * device come last. The lists grow on the heap and are copied to the arena once, at their final
+ * size. */
 static cdmpp_status build(maker *m, cd_replay_net *out, cdmpp_err *err) {
     uint32_t copy = 0;
     m->first = CD_NEWN(m->a, uint32_t, (size_t)m->p->n_op + 1),

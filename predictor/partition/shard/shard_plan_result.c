@@ -1,4 +1,5 @@
-/* Turns choices into a plan, with its copies, figures and reasons. The plan copies all texts, so it does not depend on the network or the planner. */
+/* Turns choices into a plan, with its copies, figures and reasons. The plan copies all texts, so it
+ * does not depend on the network or the planner. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -97,7 +98,8 @@ static cdmpp_status put_bases(const cd_shard_planner_solution *f, cd_shard_plan 
     return CDMPP_OK;
 }
 
-/* A plan is the sum of its operators' options and of exchanges, which are never below 0: so no gain is above the ceiling. */
+/* A plan is the sum of its operators' options and of exchanges, which are never below 0: so no gain
+ * is above the ceiling. */
 static void figures(const cd_shard_planner *s, const cd_shard_planner_solution *f,
                     const uint32_t *choice, bool base, cd_shard_plan *p) {
     double least = 0;
@@ -108,11 +110,8 @@ static void figures(const cd_shard_planner *s, const cd_shard_planner_solution *
     p->predicted_s = cd_shard_planner_cost(s, choice, NULL);
     p->bound_s = f->bound_s, p->exact = !base && f->exact, p->rho = f->rho;
     p->measured_s = p->measured_gain = p->others = p->low_s = p->high_s = (double)NAN;
-    const double over =
-        isfinite(f->alone_s)
-            ? f->alone_s
-            : f->base_s
-                  [s->n_device]; /* none can run all: the placement, the baseline behind the devices */
+    /* none can run all: the placement, the baseline behind the devices */
+    const double over = isfinite(f->alone_s) ? f->alone_s : f->base_s[s->n_device];
     p->predicted_gain = p->predicted_s > 0 && isfinite(over) ? over / p->predicted_s : 1;
     p->ceiling = least > 0 && isfinite(over) ? fmax(1, over / least) : 1;
 }

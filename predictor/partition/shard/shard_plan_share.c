@@ -1,5 +1,5 @@
-/* Candidate shares of an axis for more than two devices. All combinations would be too many, so four are tried: equal, fixed, the network's ratio and
- * the best by shard_ratio.h. */
+/* Candidate shares of an axis for more than two devices. All combinations would be too many, so
+ * four are tried: equal, fixed, the network's ratio and the best by shard_ratio.h. */
 #include <math.h>
 #include <string.h>
 
@@ -64,8 +64,9 @@ static void put(uint32_t (*units)[CD_MACHINE_DEVICES], uint32_t *n, const uint32
     memcpy(units[(*n)++], one, sizeof units[0]);
 }
 
-/* The search over whole granules needs a time for each share; it takes them from a table of a few shares, because each question to the cost
- * model is expensive. The margin is 0 here: the planner applies its own later. */
+/* The search over whole granules needs a time for each share; it takes them from a table of a few
+ * shares, because each question to the cost model is expensive. The margin is 0 here: the planner
+ * applies its own later. */
 static cdmpp_status best(const cd_shard_planner *s, const cd_shard_planner_kind *k,
                          uint32_t granules, cd_shard_planner_curve *curve, void *ctx,
                          uint32_t *units, cdmpp_err *err) {
@@ -83,7 +84,8 @@ static cdmpp_status best(const cd_shard_planner *s, const cd_shard_planner_kind 
     return CDMPP_OK;
 }
 
-/* Shares of the baselines (equal, fixed) are always among them; the network's ratio and the best ones only for kinds that are optimized (look). */
+/* Shares of the baselines (equal, fixed) are always among them; the network's ratio and the best
+ * ones only for kinds that are optimized (look). */
 cdmpp_status cd_shard_planner_shares(const cd_shard_planner *s, const cd_shard_planner_kind *k,
                                      uint32_t granules, cd_shard_planner_curve *curve, void *ctx,
                                      uint32_t (*units)[CD_MACHINE_DEVICES], uint32_t *n,

@@ -1,5 +1,5 @@
-/* The tables that the solver (shard_select.h) works on: the options of each operator, limited to a small number, and the exchange times between the options of
- * neighbours. */
+/* The tables that the solver (shard_select.h) works on: the options of each operator, limited to a
+ * small number, and the exchange times between the options of neighbours. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -21,8 +21,9 @@ static double need(const cd_shard_planner *s, const cd_shard_planner_kind *k) {
     return fmax(s->margin * k->best, s->least_s);
 }
 
-/* The attainable saving of an operator is its best time alone less the time if all devices worked together. Key operators are those with the
- * largest savings until `cover` of the sum is reached; an operator that no device can run alone is always one. */
+/* The attainable saving of an operator is its best time alone less the time if all devices worked
+ * together. Key operators are those with the largest savings until `cover` of the sum is reached;
+ * an operator that no device can run alone is always one. */
 static cdmpp_status find_keys(cd_shard_planner *s, cdmpp_err *err) {
     saving *v = CD_NEWN(&s->arena, saving, (size_t)s->net->n_op + 1);
     double all = 0, sum = 0;
@@ -79,8 +80,9 @@ static void mark(const cd_shard_planner *s, const cd_shard_planner_kind *k, rank
     }
 }
 
-/* Options for the solver: all that do not split, and splits that save enough. If those are too many: per axis the split nearest to the network's ratio
- * (aligned, so that neighbours split alike and exchange little), then the fastest ones up to 1.5 times the fastest. */
+/* Options for the solver: all that do not split, and splits that save enough. If those are too
+ * many: per axis the split nearest to the network's ratio (aligned, so that neighbours split alike
+ * and exchange little), then the fastest ones up to 1.5 times the fastest. */
 static uint32_t choose_some(const cd_shard_planner *s, uint32_t op, uint32_t *some, ranked *v) {
     const cd_shard_planner_node *x = &s->node[op];
     const cd_shard_planner_kind *k = &s->kind[x->kind];
@@ -126,8 +128,9 @@ static cdmpp_status nobody(cd_shard_planner *s, uint32_t op, cdmpp_err *err) {
                    o->type, s->m->device[0].name);
 }
 
-/* all: options that are possible for this operator, used by the baselines; some: those of them that the solver chooses from. Options that have
- * no link for the network's inputs or results (io infinite) are in neither. */
+/* all: options that are possible for this operator, used by the baselines; some: those of them that
+ * the solver chooses from. Options that have no link for the network's inputs or results (io
+ * infinite) are in neither. */
 static cdmpp_status fill_node(cd_shard_planner *s, uint32_t op, cdmpp_err *err) {
     cd_shard_planner_node *x = &s->node[op];
     const cd_shard_planner_kind *k = &s->kind[x->kind];

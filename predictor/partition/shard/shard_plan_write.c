@@ -1,4 +1,5 @@
-/* Writes a plan as JSON. The keys are documented in docs/reference/plan.md; shard_plan_read.c reads them. */
+/* Writes a plan as JSON. The keys are documented in docs/reference/plan.md; shard_plan_read.c reads
+ * them. */
 #include <math.h>
 #include <string.h>
 
@@ -101,7 +102,8 @@ static void put_source(cd_buf *b, const char *name, const cd_shard_plan_source *
     cd_buf_puts(b, "}}");
 }
 
-/* Infinity and NaN are written as null; cd_shard_plan_read knows for each key which of them it means. */
+/* Infinity and NaN are written as null; cd_shard_plan_read knows for each key which of them it
+ * means. */
 static void put_head(cd_buf *b, const cd_shard_plan *p) {
     cd_buf_puts(b, "{\"schema\": \"cdmpp.plan\", \"version\": 1,\n ");
     text(b, "network", p->network);

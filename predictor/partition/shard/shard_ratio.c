@@ -1,4 +1,5 @@
-/* The best shares of one operator over devices. They are searched over whole granules and not computed by a formula, because measured times are not affine. */
+/* The best shares of one operator over devices. They are searched over whole granules and not
+ * computed by a formula, because measured times are not affine. */
 #include "predictor/partition/shard/shard_ratio.h"
 
 #include <math.h>
@@ -10,8 +11,8 @@ static double time_of(const cd_shard_ratio_device *d, uint32_t granules) {
 
 /* ---- dynamic programming ---- */
 
-/* least[j][g]: the least time of j parts with g granules together on the devices so far. took: what the last device got in that
- * solution, to walk back. */
+/* least[j][g]: the least time of j parts with g granules together on the devices so far. took: what
+ * the last device got in that solution, to walk back. */
 typedef struct {
     const cd_shard_ratio_device *device;
     uint32_t n;
@@ -36,7 +37,8 @@ static void give(table *t, uint32_t i, size_t g) {
         }
 }
 
-/* Device by device. A pass writes a new table from the old one: a device may take its granules only once. */
+/* Device by device. A pass writes a new table from the old one: a device may take its granules only
+ * once. */
 static void fill(table *t) {
     for (size_t k = 0; k < cells(t); k++) t->least[k] = HUGE_VAL;
     t->least[0] = 0;
@@ -49,7 +51,8 @@ static void fill(table *t) {
     }
 }
 
-/* Of plans that are equally fast the one with the fewest parts. fill swaps least and next, so `block` keeps the address to free. */
+/* Of plans that are equally fast the one with the fewest parts. fill swaps least and next, so
+ * `block` keeps the address to free. */
 static cdmpp_status search(const cd_shard_ratio_device *device, uint32_t n, uint32_t granules,
                            uint32_t *share, cdmpp_err *err) {
     table t = {.device = device, .n = n, .wide = (size_t)granules + 1};

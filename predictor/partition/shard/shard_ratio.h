@@ -4,8 +4,9 @@
  *
  *   (1) a share is a number of whole granules; a device with share 0 costs nothing;
  *   (2) the time of a device contains everything that its share costs: work, bytes in, bytes out;
- *   (3) the result has the least time of all shares, exactly, for any time curves (they may fall too): with two devices each share is tried,
- *       with n devices by dynamic programming over D granules, O(n^2 D^2) (4 devices, 256 granules: 1.3 ms);
+ *   (3) the result has the least time of all shares, exactly, for any time curves (they may fall
+ *       too): with two devices each share is tried, with n devices by dynamic programming over D
+ *       granules, O(n^2 D^2) (4 devices, 256 granules: 1.3 ms);
  *   (4) where splitting is not faster than the best device alone, nothing is split.
  * No state, any thread. Source: EOP (VEE'22). */
 #ifndef CD_SHARD_RATIO_H
@@ -22,7 +23,8 @@ typedef struct cd_shard_ratio_device {
     const void *ctx;
 } cd_shard_ratio_device;
 
-/* share (n): the granules of each device. Errors: EINVALID (n is not 1 .. CD_SHARD_RATIO_DEVICES), ENOMEM. */
+/* share (n): the granules of each device. Errors: EINVALID (n is not 1 .. CD_SHARD_RATIO_DEVICES),
+ * ENOMEM. */
 cdmpp_status cd_shard_ratio_best(const cd_shard_ratio_device *device, uint32_t n, uint32_t granules,
                                  uint32_t *share, cdmpp_err *err);
 #endif

@@ -1,4 +1,5 @@
-/* One option for each operator such that options and exchanges between neighbours cost least: exact by variable elimination where the graph is narrow, else by local search. */
+/* One option for each operator such that options and exchanges between neighbours cost least: exact
+ * by variable elimination where the graph is narrow, else by local search. */
 #include "predictor/partition/shard/shard_select.h"
 
 #include <math.h>
@@ -112,7 +113,8 @@ static bool whole(const cd_shard_select_problem *p, const cd_shard_select_option
     return false;
 }
 
-/* The distance of option c from what the baseline asks for; infinity: the baseline cannot use it. Options that do not split are far (2), but possible. */
+/* The distance of option c from what the baseline asks for; infinity: the baseline cannot use it.
+ * Options that do not split are far (2), but possible. */
 static double distance(const cd_shard_select_problem *p, const cd_shard_select_option *c,
                        cd_shard_select_base kind, uint32_t d, double ratio) {
     double far = 0;
@@ -128,7 +130,8 @@ static double distance(const cd_shard_select_problem *p, const cd_shard_select_o
     return whole(p, c) ? 2 : far;
 }
 
-/* The nearest option wins; among equally near ones (within 1e-12, for rounded shares) the fastest. */
+/* The nearest option wins; among equally near ones (within 1e-12, for rounded shares) the
+ * fastest. */
 cdmpp_status cd_shard_select_baseline(const cd_shard_select_problem *p, cd_shard_select_base kind,
                                       uint32_t d, double ratio, uint32_t *choice, cdmpp_err *err) {
     if (kind == CD_SHARD_SELECT_FIXED && !(ratio >= 0 && ratio <= 1))
@@ -153,7 +156,8 @@ cdmpp_status cd_shard_select_baseline(const cd_shard_select_problem *p, cd_shard
 
 /* ---- the plan ---- */
 
-/* One table of one variable for each operator, one of two variables for each edge. Variables are numbered in topological order. */
+/* One table of one variable for each operator, one of two variables for each edge. Variables are
+ * numbered in topological order. */
 static cdmpp_status make_tables(const cd_shard_select_problem *p, cd_arena *a, const uint32_t *pos,
                                 cd_variable_elimination *out, cdmpp_err *err) {
     uint32_t *size = CD_NEWN(a, uint32_t, (size_t)p->n_op + 1),
@@ -205,8 +209,9 @@ static double least_alone(const cd_shard_select_problem *p) {
     return sum * (1 - 1e-12);
 }
 
-/* The best baseline is the start: elimination replaces it by the optimum; where the graph is too wide, local search improves it and the bound is the sum
- * of the operators' least times. A result of infinity means that no plan exists: the end finds an exchange or operator to name. */
+/* The best baseline is the start: elimination replaces it by the optimum; where the graph is too
+ * wide, local search improves it and the bound is the sum of the operators' least times. A result
+ * of infinity means that no plan exists: the end finds an exchange or operator to name. */
 static cdmpp_status solve(const cd_shard_select_problem *p, size_t most, cd_arena *a,
                           cd_shard_select_plan *out, cdmpp_err *err) {
     uint32_t *pos, *choice;

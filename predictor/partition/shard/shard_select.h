@@ -1,16 +1,23 @@
-/* shard_select -- chooses one option for each operator of a network out of a list: a device, or a split axis with a ratio.
+/* shard_select -- chooses one option for each operator of a network out of a list: a device, or a
+ * split axis with a ratio.
  *
- *   conv1                conv2                       exchange conv1 -> conv2      cpu   npu  H 0.4
- *     cpu       9.0 ms     cpu       7.0 ms            cpu                          0   0.3    0.2
- *     npu       6.0 ms     npu       5.0 ms            npu                        0.3     0    0.1
- *     H  0.4    3.8 ms     H  0.4    3.1 ms            H 0.4                      0.2   0.1      0   <- split alike: nothing moves
+ *   conv1             conv2             exchange conv1 -> conv2  cpu  npu  H 0.4
+ *     cpu     9.0 ms    cpu     7.0 ms    cpu                      0  0.3    0.2
+ *     npu     6.0 ms    npu     5.0 ms    npu                    0.3    0    0.1
+ *     H  0.4  3.8 ms    H  0.4  3.1 ms    H 0.4                  0.2  0.1      0  <- split alike:
+ *     nothing moves
  *
- *   (1) operators run one after the other, each on all devices of its option at once (EOP, VEE'22): the cost of a plan is the
- *       sum of seconds of the options and of exchanges between neighbours' options;
- *   (2) an option takes as long as the slowest of its devices, the join of its parts included. Infinity: not possible. NaN: an error;
- *   (3) an exchange belongs to an edge: if two readers need a value in the same other form, it is paid twice;
- *   (4) exact where the graph is narrow (chains, trees, series-parallel, blocks of a CNN); else bound_s <= the best plan <= this plan;
- *   (5) a plan is never worse than any of the baselines (if it is not exact: the fixed one with the ratio 0.5).
+ *   (1) operators run one after the other, each on all devices of its option at once (EOP, VEE'22):
+ *       the cost of a plan is the sum of seconds of the options and of exchanges between
+ *       neighbours' options;
+ *   (2) an option takes as long as the slowest of its devices, the join of its parts included.
+ *       Infinity: not possible. NaN: an error;
+ *   (3) an exchange belongs to an edge: if two readers need a value in the same other form, it is
+ *       paid twice;
+ *   (4) exact where the graph is narrow (chains, trees, series-parallel, blocks of a CNN); else
+ *       bound_s <= the best plan <= this plan;
+ *   (5) a plan is never worse than any of the baselines (if it is not exact: the fixed one with the
+ *       ratio 0.5).
  * shard_ratio.h finds the ratio of one operator. Same input, same plan. Any thread. Seconds. */
 #ifndef CD_SHARD_SELECT_H
 #define CD_SHARD_SELECT_H
@@ -52,9 +59,10 @@ typedef struct cd_shard_select_plan {
     bool exact;
 } cd_shard_select_plan;
 
-/* The plan of the least total time. Errors: EINVALID (a cycle, an edge to nowhere, no plan possible: an
- * operator's name), ERANGE (NaN, negative, a ratio outside [0,1] or shares that are not 1 together: operator, option, device), ENOMEM. most: the largest
- * number of states in a table of the elimination; 0: 1 << 20. Free `out` after an error too. */
+/* The plan of the least total time. Errors: EINVALID (a cycle, an edge to nowhere, no plan
+ * possible: an operator's name), ERANGE (NaN, negative, a ratio outside [0,1] or shares that are
+ * not 1 together: operator, option, device), ENOMEM. most: the largest number of states in a table
+ * of the elimination; 0: 1 << 20. Free `out` after an error too. */
 cdmpp_status cd_shard_select_solve(const cd_shard_select_problem *p, size_t most,
                                    cd_shard_select_plan *out, cdmpp_err *err);
 void cd_shard_select_plan_free(cd_shard_select_plan *r);
@@ -64,13 +72,16 @@ double cd_shard_select_cost(const cd_shard_select_problem *p, const uint32_t *ch
 
 typedef enum cd_shard_select_base {
     CD_SHARD_SELECT_ALONE, /* the options that are all of device `d` */
-    CD_SHARD_SELECT_PLACE, /* of each operator the fastest option that is not split, whatever an exchange costs */
-    CD_SHARD_SELECT_EQUAL, /* split options whose shares are nearest to equal ones, of those the fastest; not split where there are none */
+    /* of each operator the fastest option that is not split, whatever an exchange costs */
+    CD_SHARD_SELECT_PLACE,
+    /* split options whose shares are nearest to equal ones, of those the fastest; not split where
+     * there are none */
+    CD_SHARD_SELECT_EQUAL,
     CD_SHARD_SELECT_FIXED, /* the same with device 0's share nearest to `ratio` */
     CD_SHARD_SELECT_GREEDY /* the fastest option of each, whatever an exchange costs */
 } cd_shard_select_base;
-/* The choice (n_op) of a baseline. d: for ALONE; ratio: for FIXED. Errors: ERANGE (ratio), EINVALID (d; an operator that has no option of that kind: its
- * name). */
+/* The choice (n_op) of a baseline. d: for ALONE; ratio: for FIXED. Errors: ERANGE (ratio), EINVALID
+ * (d; an operator that has no option of that kind: its name). */
 cdmpp_status cd_shard_select_baseline(const cd_shard_select_problem *p, cd_shard_select_base kind,
                                       uint32_t d, double ratio, uint32_t *choice, cdmpp_err *err);
 #endif

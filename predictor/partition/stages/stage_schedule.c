@@ -1,5 +1,5 @@
-/* The search for stages: dynamic programming over sets of operators that are still to run, as bit masks. Endings of a set are enumerated once, pruned by length and number
- * of groups. */
+/* The search for stages: dynamic programming over sets of operators that are still to run, as bit
+ * masks. Endings of a set are enumerated once, pruned by length and number of groups. */
 #include "predictor/partition/stages/stage_schedule.h"
 
 #include <math.h>
@@ -77,8 +77,8 @@ static cdmpp_status check_edges(const cd_stage_graph *g, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Sets are bit masks of 64 bits. Each round appends the operators whose predecessors are done; what is left after n rounds is on a cycle
- * or behind one. */
+/* Sets are bit masks of 64 bits. Each round appends the operators whose predecessors are done; what
+ * is left after n rounds is on a cycle or behind one. */
 static cdmpp_status prepare(search *s, cdmpp_err *err) {
     const cd_stage_graph *g = s->g;
     if (g->n_op > CD_STAGE_OPS)
@@ -174,9 +174,8 @@ static cdmpp_status endings(search *s, uint64_t set, uint32_t at, uint64_t end, 
     const uint32_t k = s->order[--at], r = s->ask->r, groups = s->ask->s;
     const uint64_t with = end | (uint64_t)1 << k;
     bool can = !(s->behind[k] & set & ~end);
-    if (can && r)
-        can = __builtin_popcountll(part_of(s, with, (uint64_t)1 << k)) <=
-              (int)r; /* groups only grow */
+    /* groups only grow */
+    if (can && r) can = __builtin_popcountll(part_of(s, with, (uint64_t)1 << k)) <= (int)r;
     if (can && r && groups) can = (uint64_t)__builtin_popcountll(with) <= (uint64_t)r * groups;
     if (can) CD_TRY(endings(s, set, at, with, best));
     return endings(s, set, at, end, best);
@@ -195,7 +194,8 @@ static cdmpp_status least(search *s, uint64_t set, double *cost) {
 
 /* ---- the plan ---- */
 
-/* The table has the last stage of each set, so the plan is written from its end to its beginning. */
+/* The table has the last stage of each set, so the plan is written from its end to its
+ * beginning. */
 static cdmpp_status write_plan(search *s, uint64_t all, cd_stage_plan *out) {
     for (uint64_t set = all; set; set &= ~find(&s->sets, set)->ending) out->n_stage++;
     out->stage = CD_NEWN(&out->arena, cd_stage_step, (size_t)out->n_stage + 1);
@@ -213,8 +213,8 @@ static cdmpp_status write_plan(search *s, uint64_t all, cd_stage_plan *out) {
     return CDMPP_OK;
 }
 
-/* Each operator is first costed as a stage of its own: the sum is the baseline, and one that cannot be a stage is named when no plan
- * exists. */
+/* Each operator is first costed as a stage of its own: the sum is the baseline, and one that cannot
+ * be a stage is named when no plan exists. */
 static cdmpp_status run(search *s, cd_stage_plan *out) {
     cdmpp_err *err = s->err;
     CD_TRY(prepare(s, err));
@@ -283,8 +283,8 @@ static cdmpp_status meet(const cd_stage_graph *g, cd_arena *a, uint32_t *order, 
     return CDMPP_OK;
 }
 
-/* Each block is as long as possible: it ends at the last place within `most` operators where all paths have met, or at `most` if there is
- * none. */
+/* Each block is as long as possible: it ends at the last place within `most` operators where all
+ * paths have met, or at `most` if there is none. */
 cdmpp_status cd_stage_blocks(const cd_stage_graph *g, uint32_t most, uint32_t *block,
                              uint32_t *n_block, cdmpp_err *err) {
     cd_arena own = {0};

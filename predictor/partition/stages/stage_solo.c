@@ -1,5 +1,5 @@
-/* Stages out of the times that operators take alone: groups of a stage queue on the units, and each operator
- * is slowed by the share of the memory that the other groups take meanwhile. */
+/* Stages out of the times that operators take alone: groups of a stage queue on the units, and each
+ * operator is slowed by the share of the memory that the other groups take meanwhile. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -38,7 +38,8 @@ static double queued(double *length, uint32_t n, uint32_t units) {
     return most;
 }
 
-/* All units at work on one operator: as long as the largest piece, beside units of the same share. */
+/* All units at work on one operator: as long as the largest piece, beside units of the same
+ * share. */
 static double split_s(const cd_stage_solo *t, uint32_t op, uint32_t pieces) {
     const double own = share_in(t, op);
     const int64_t all = t->iterations[op], most = (all + pieces - 1) / pieces;

@@ -1,8 +1,9 @@
 /* The door of predictor/tune/compare: other rooms include this header and no other of the room.
  *
- * Which tuner is better? Two answers. A comparison runs several tuners on this machine (tune_compare.h). A replay simulates them on
- * logs, without a device: it takes the seconds from the records (tune_replay.h), and tells how near each tuner came to the best known
- * program (tune_replay_stat.h). Nothing here prints: predictor/tune/report does. */
+ * Which tuner is better? Two answers. A comparison runs several tuners on this machine
+ * (tune_compare.h). A replay simulates them on logs, without a device: it takes the seconds from
+ * the records (tune_replay.h), and tells how near each tuner came to the best known program
+ * (tune_replay_stat.h). Nothing here prints: predictor/tune/report does. */
 #ifndef CD_COMPARE_H
 #define CD_COMPARE_H
 #include "base/cli/cli.h"
@@ -11,9 +12,11 @@
 #include "predictor/tune/core/core.h"
 #include "predictor/tune/session/session.h"
 
-/* tune_compare -- several tuners on the same tasks, each with the whole budget and a log of its own.
+/* tune_compare -- several tuners on the same tasks, each with the whole budget and a log of its
+ * own.
  *
- *   "random,ansor" ──> plan ──> session of each (OUT.random.json ...) ──> best seconds after 10, 50 ... trials, by task and tuner
+ *   "random,ansor" ─> plan ─> session of each (OUT.random.json ...) ─> best seconds after 10, 50
+ *     ... trials, by task and tuner
  *
  * The plan also says which tuners a replay of logs compares, and at which numbers of trials. */
 
@@ -26,46 +29,52 @@ typedef struct cd_tune_compare_plan {
     size_t n_at;
 } cd_tune_compare_plan;
 
-/* tuners: names with commas, as of --compare; NULL: none. at: as of --at; NULL: 10,50,100,300. Errors: EUSAGE. */
+/* tuners: names with commas, as of --compare; NULL: none. at: as of --at; NULL: 10,50,100,300.
+ * Errors: EUSAGE. */
 cdmpp_status cd_tune_compare_read(const char *tuners, const char *at, bool have_model,
                                   cd_tune_compare_plan *p, cdmpp_err *err);
 
 typedef struct cd_tune_compare {
     const cd_tune_compare_plan *plan;
     uint32_t n_task;
-    double *
-        seconds; /* (n_task + 1, n_tuner, n_at + 1); the last task is the weighted sum, the first point 0 trials */
+    /* (n_task + 1, n_tuner, n_at + 1); the last task is the weighted sum, the first point 0
+     * trials */
+    double *seconds;
 } cd_tune_compare;
 
 /* Seconds of a task and tuner, (n_at + 1). CD_TUNE_FAILED_S or more: nothing ran yet. */
 static inline double *cd_tune_compare_at(const cd_tune_compare *c, uint32_t task, size_t tuner) {
     return c->seconds + (task * c->plan->n_tuner + tuner) * (c->plan->n_at + 1);
 }
-/* Runs `base` (o, what, measure, model, out) with each tuner. curves: cd_tune_session_write_curves of each; NULL: none. *failed adds up
- * what sessions have. Free *out after an error too. Errors: those of cd_tune_session_run. */
+/* Runs `base` (o, what, measure, model, out) with each tuner. curves: cd_tune_session_write_curves
+ * of each; NULL: none. *failed adds up what sessions have. Free *out after an error too. Errors:
+ * those of cd_tune_session_run. */
 cdmpp_status cd_tune_compare_run(const cd_tune_session *base, const cd_tune_compare_plan *plan,
                                  const char *curves, cd_tune_compare *out, size_t *failed,
                                  cdmpp_err *err);
 void cd_tune_compare_free(cd_tune_compare *c); /* zeroed is fine */
 
-/* tune_replay_log -- measure logs as a replay takes them: one set of candidates for each task and device.
+/* tune_replay_log -- measure logs as a replay takes them: one set of candidates for each task and
+ * device.
  *
- *   file ──> line ──> record ──> (workload key, device) ──> candidate by its steps
- *                                                             seconds: median of its records' medians
+ *   file ──> line ──> record ─> (workload key, device) ─> candidate by its steps
+ *                                                           seconds: median of its records' medians
  *   (1) equal steps are one candidate. It failed when all of its records did: CD_TUNE_FAILED_S;
- *   (2) tasks are in the order of key, then device; candidates in that of tune_space_log.h, so that nothing depends
- *       on the order of files and lines;
- *   (3) a line that is no record is counted, with its reason, and the first is kept; so are records without a result.
+ *   (2) tasks are in the order of key, then device; candidates in that of tune_space_log.h, so that
+ *       nothing depends on the order of files and lines;
+ *   (3) a line that is no record is counted, with its reason, and the first is kept; so are records
+ *       without a result.
  * Read-only once read: share it. */
 
 typedef struct cd_tune_replay_log {
-    cd_tune_task of;          /* of.task NULL: nobody defines it */
-    const char *key, *device; /* workload key; -model= of the target, else the folder of the file */
+    cd_tune_task of; /* of.task NULL: nobody defines it */
+    /* workload key; -model= of the target, else the folder of the file */
+    const char *key, *device;
     size_t n, n_failed, n_record;
     const cd_tune_cand *cand; /* (n) */
     const double *seconds;    /* (n) */
-    const double *
-        cost_s; /* (n) of building and measuring it: median over its records; 0 where they do not say */
+    /* (n) of building and measuring it: median over its records; 0 where they do not say */
+    const double *cost_s;
     double best_s; /* CD_TUNE_FAILED_S: all failed */
 } cd_tune_replay_log;
 
@@ -76,8 +85,8 @@ typedef struct cd_tune_replay_logs {
     cdmpp_err first; /* of the bad lines */
 } cd_tune_replay_logs;
 
-/* tasks NULL: none is defined. Files and folders as of dataset/extract/extract.h. Free *out also after an error.
- * Errors: EIO, EUSAGE (nothing to read), ENOMEM. */
+/* tasks NULL: none is defined. Files and folders as of dataset/extract/extract.h. Free *out also
+ * after an error. Errors: EIO, EUSAGE (nothing to read), ENOMEM. */
 cdmpp_status cd_tune_replay_logs_read(CD_KEEP const cd_task_registry *tasks,
                                       const char *const *input, size_t n_input,
                                       cd_tune_replay_logs *out, cdmpp_err *err);
@@ -89,16 +98,19 @@ size_t cd_tune_replay_logs_keep(cd_tune_replay_logs *l,
 
 /* tune_replay -- tuners against logs: what each would have found, without a device.
  *
- *   for every task x tuner x seed:   ask a batch ──> candidates of the log ──> tell their recorded seconds ──> ask ...
+ *   for every task x tuner x seed:  ask a batch ─> candidates of the log ─> tell their recorded
+ *     seconds ─> ask ...
  *
  *        run:  row    17   3  250 ...     which candidate each trial measured
  *              search 0.1 ... 0.3         processor seconds of the search up to it
  *
- *   (1) every run begins with a fresh space, ranker and search, and a seed that depends on the task's key and the
- *       number of the seed: the result is the same for any pool and any choice of other tasks, but for `search_s`,
- *       which is measured here;
- *   (2) the last batch of a run may be short; a run ends when the trials, or the candidates, are spent;
- *   (3) a tuner that asks twice for a candidate, or for one that the log lacks, is refused (EINVALID). */
+ *   (1) every run begins with a fresh space, ranker and search, and a seed that depends on the
+ *       task's key and the number of the seed: the result is the same for any pool and any choice
+ *       of other tasks, but for `search_s`, which is measured here;
+ *   (2) the last batch of a run may be short; a run ends when the trials, or the candidates, are
+ *       spent;
+ *   (3) a tuner that asks twice for a candidate, or for one that the log lacks, is refused
+ *       (EINVALID). */
 
 typedef struct cd_tune_replay_spec {
     const cd_tune_tuner *const *tuner; /* (n_tuner) */
@@ -134,11 +146,12 @@ void cd_tune_replay_free(CD_TAKE cd_tune_replay *r); /* NULL is fine */
 /* Seed number `seed` of the task. */
 uint64_t cd_tune_replay_seed(const cd_tune_replay_log *l, uint64_t seed);
 
-/* tune_replay_select -- a replay from its options to its runs: reads the model and the logs, leaves out the tasks that say nothing,
- * and plays every tuner on the others.
+/* tune_replay_select -- a replay from its options to its runs: reads the model and the logs, leaves
+ * out the tasks that say nothing, and plays every tuner on the others.
  *
- * A model looks good on the tasks that it was trained on. Therefore these are left out, unless `held_out` is false: the split of its
- * data set is made again from the model's header (learner/config/config.h). */
+ * A model looks good on the tasks that it was trained on. Therefore these are left out, unless
+ * `held_out` is false: the split of its data set is made again from the model's header
+ * (learner/config/config.h). */
 
 /* 0 and NULL: the default. */
 typedef struct cd_tune_replay_options {
@@ -175,10 +188,12 @@ void cd_tune_replay_set_free(cd_tune_replay_set *s); /* zeroed is fine */
 
 /* tune_replay_stat -- what replays say: how near to the best known program a tuner came, and when.
  *
- *   ratio = best known seconds of the log / best seconds found so far      0: nothing ran yet; 1: the best
+ *   ratio = best known seconds of the log / best seconds found so far  0: nothing ran yet; 1: the
+ *     best
  *
  *   (1) a run that ended early, all candidates measured, keeps its last value;
- *   (2) figures of a row are over tasks, of each the mean over seeds; quartiles between ranks are linear;
+ *   (2) figures of a row are over tasks, of each the mean over seeds; quartiles between ranks are
+ *       linear;
  *   (3) tasks of which nothing ran are in no figure;
  *   (4) a win: no other tuner is better in that task by more than 1e-9; tuners share it.
  * Simulated seconds: cost_s of what was measured, plus search_s of the run. */
@@ -199,7 +214,8 @@ typedef struct cd_tune_replay_row {
     size_t n_task, n_seed, wins;
 } cd_tune_replay_row;
 
-/* Of each tuner and, within it, each of at (n_at): n_tuner * n_at rows. Errors: ENODATA (see (3)), ENOMEM. */
+/* Of each tuner and, within it, each of at (n_at): n_tuner * n_at rows. Errors: ENODATA (see (3)),
+ * ENOMEM. */
 cdmpp_status cd_tune_replay_table(const cd_tune_replay_logs *l, const cd_tune_replay *r,
                                   const size_t *at, size_t n_at, CD_GIVE cd_tune_replay_row **out,
                                   cdmpp_err *err);
@@ -213,11 +229,10 @@ typedef struct cd_tune_replay_curve {
 cdmpp_status cd_tune_replay_by_trials(const cd_tune_replay_logs *l, const cd_tune_replay *r,
                                       size_t tuner, size_t trials, cd_tune_replay_curve *out,
                                       cdmpp_err *err);
-/* n points from the shortest first trial to the end of the longest run, evenly on a logarithmic scale. */
+/* n points from the shortest first trial to the end of the longest run, evenly on a logarithmic
+ * scale. */
 cdmpp_status cd_tune_replay_by_seconds(const cd_tune_replay_logs *l, const cd_tune_replay *r,
                                        size_t tuner, size_t n, cd_tune_replay_curve *out,
                                        cdmpp_err *err);
 void cd_tune_replay_curve_free(cd_tune_replay_curve *c);
-/* p of 0..1; v (n), n > 0, is sorted. */
-double cd_tune_replay_quantile(double *v, size_t n, double p);
 #endif

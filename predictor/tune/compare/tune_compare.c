@@ -1,4 +1,5 @@
-/* Several tuners against each other on this machine. Each has its own session, so none learns from the measurements of another. */
+/* Several tuners against each other on this machine. Each has its own session, so none learns from
+ * the measurements of another. */
 #include "predictor/tune/compare/compare.h"
 
 #include <stdio.h>

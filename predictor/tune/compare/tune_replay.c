@@ -1,4 +1,5 @@
-/* Plays tuners against logs: the search asks for candidates, the log has their seconds. Every run has its own space, ranker and search. */
+/* Plays tuners against logs: the search asks for candidates, the log has their seconds. Every run
+ * has its own space, ranker and search. */
 #include "predictor/tune/compare/compare.h"
 
 #include <string.h>
@@ -34,7 +35,8 @@ static void stop(player *p) {
     cd_mem_free(p->told);
 }
 
-/* Opening a search is part of its time: a model that is loaded or a list that is made costs a user as well. */
+/* Opening a search is part of its time: a model that is loaded or a list that is made costs a user
+ * as well. */
 static cdmpp_status start(player *p, const cd_tune_tuner *t, uint64_t seed, cdmpp_err *err) {
     const cd_tune_replay_log *l = p->log;
     p->seen = cd_mem_zalloc(l->n + 1, 1);
@@ -97,8 +99,8 @@ typedef struct {
     cd_tune_replay *r;
 } stage;
 
-/* One run of a task, tuner and seed. Runs are independent, so the pool may take them in any order; an error names the task and the
- * tuner. */
+/* One run of a task, tuner and seed. Runs are independent, so the pool may take them in any order;
+ * an error names the task and the tuner. */
 static cdmpp_status one(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     (void)w;
     const stage *g = ctx;

@@ -1,4 +1,5 @@
-/* Reads measure logs into sets of candidates, one for each task and device. Records of the same steps are merged: their median counts. */
+/* Reads measure logs into sets of candidates, one for each task and device. Records of the same
+ * steps are merged: their median counts. */
 #include "predictor/tune/compare/compare.h"
 
 #include <math.h>
@@ -63,8 +64,8 @@ static void count_bad(cd_tune_replay_logs *l, cdmpp_status st, const cdmpp_err *
     l->reason[st]++;
 }
 
-/* A line that is no record is counted and skipped, with a too long one among them; an error of the file or of the heap ends the
- * reading. */
+/* A line that is no record is counted and skipped, with a too long one among them; an error of the
+ * file or of the heap ends the reading. */
 static cdmpp_status read_file(rows *r, cd_tune_replay_logs *l, const char *path, cdmpp_err *err) {
     cd_file_lines *in = NULL;
     char *line;
@@ -129,8 +130,8 @@ static int by_key(const void *a, const void *b) {
     return (x->key > y->key) - (x->key < y->key);
 }
 
-/* v is sorted by candidate: equal steps stand together and are merged. cd_tune_log_number changes the order of candidates, so their
- * seconds are found again by key. */
+/* v is sorted by candidate: equal steps stand together and are merged. cd_tune_log_number changes
+ * the order of candidates, so their seconds are found again by key. */
 static cdmpp_status fill_log(cd_arena *a, const row *v, size_t n, cd_tune_replay_log *l, known *k,
                              double *work, cdmpp_err *err) {
     cd_tune_cand *cand = cd_arena_alloc(a, n, sizeof *cand);
@@ -162,8 +163,9 @@ static cdmpp_status fill_log(cd_arena *a, const row *v, size_t n, cd_tune_replay
 
 static cdmpp_status name_log(cd_arena *a, const cd_task_registry *tasks, const row *v,
                              cd_tune_replay_log *l, cdmpp_err *err) {
-    const cd_str key = {v->key, strlen(v->key)}, device = {v->device, strlen(v->device)},
-                 target = {v->target, strlen(v->target)};
+    const cd_str key = {v->key, strlen(v->key)};
+    const cd_str device = {v->device, strlen(v->device)};
+    const cd_str target = {v->target, strlen(v->target)};
     *l = (cd_tune_replay_log){.key = cd_str_dup(a, key), .device = cd_str_dup(a, device)};
     const cd_task *t = tasks ? cd_task_registry_find(tasks, key) : NULL;
     l->of = (cd_tune_task){.task = t && t->dag ? t : NULL,
@@ -196,7 +198,8 @@ static cdmpp_status make_logs(const cd_task_registry *tasks, const rows *r,
     return CDMPP_OK;
 }
 
-/* Records are sorted by task and device before they become logs, so the order of files and lines does not matter. */
+/* Records are sorted by task and device before they become logs, so the order of files and lines
+ * does not matter. */
 cdmpp_status cd_tune_replay_logs_read(const cd_task_registry *tasks, const char *const *input,
                                       size_t n_input, cd_tune_replay_logs *out, cdmpp_err *err) {
     *out = (cd_tune_replay_logs){0};

@@ -45,7 +45,8 @@ static cdmpp_status none_left(const cd_tune_replay_set *s, cdmpp_err *err) {
                    s->n_all, s->n_seen, s->n_small, s->n_undefined);
 }
 
-/* The model comes first: whether its split can be made again is known before hours of logs are read. */
+/* The model comes first: whether its split can be made again is known before hours of logs are
+ * read. */
 static cdmpp_status read_all(cd_tune_replay_set *s, cdmpp_err *err) {
     const cd_tune_replay_options *o = s->o;
     if (o->model) CD_TRY(cd_model_load(o->model, &s->model, err));

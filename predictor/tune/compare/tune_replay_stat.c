@@ -31,13 +31,6 @@ double cd_tune_replay_search_s(const cd_tune_replay_run *r, size_t trials) {
     return n ? r->search_s[n - 1] : 0;
 }
 
-double cd_tune_replay_quantile(double *v, size_t n, double p) {
-    cd_sort_doubles(v, n);
-    const double at = p * (double)(n - 1);
-    const size_t i = (size_t)at;
-    return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[n - 1];
-}
-
 /* ---- the table ---- */
 static bool known(const cd_tune_replay_log *l) { return l->best_s < CD_TUNE_FAILED_S; }
 
@@ -79,9 +72,9 @@ static cd_tune_replay_row row_of(const cd_tune_replay_logs *l, const cd_tune_rep
                           (double)(n * r->n_seed);
         }
     for (size_t i = 0; i < n; i++) w.mean += ratio[i] / (double)n;
-    w.low = cd_tune_replay_quantile(ratio, n, 0.25);
-    w.median = cd_tune_replay_quantile(ratio, n, 0.5);
-    w.high = cd_tune_replay_quantile(ratio, n, 0.75);
+    w.low = cd_sort_to_quantile(ratio, n, 0.25);
+    w.median = cd_sort_to_quantile(ratio, n, 0.5);
+    w.high = cd_sort_to_quantile(ratio, n, 0.75);
     return w;
 }
 
@@ -170,9 +163,9 @@ static void put_point(cd_tune_replay_curve *c, size_t k, double x, const walker 
                       double *work) {
     for (size_t i = 0; i < n; i++) work[i] = ratio_of(w[i].l, w[i].best);
     c->x[k] = x;
-    c->low[k] = cd_tune_replay_quantile(work, n, 0.25);
-    c->median[k] = cd_tune_replay_quantile(work, n, 0.5);
-    c->high[k] = cd_tune_replay_quantile(work, n, 0.75);
+    c->low[k] = cd_sort_to_quantile(work, n, 0.25);
+    c->median[k] = cd_sort_to_quantile(work, n, 0.5);
+    c->high[k] = cd_sort_to_quantile(work, n, 0.75);
 }
 
 /* All walkers go on by one trial; a run that has ended keeps its last value. */
@@ -195,8 +188,8 @@ cdmpp_status cd_tune_replay_by_trials(const cd_tune_replay_logs *l, const cd_tun
     return st;
 }
 
-/* Points are spaced evenly on a logarithmic scale. The factor 1 + 1e-12 lets a trial that ends exactly at a point count there in
- * spite of rounding. */
+/* Points are spaced evenly on a logarithmic scale. The factor 1 + 1e-12 lets a trial that ends
+ * exactly at a point count there in spite of rounding. */
 cdmpp_status cd_tune_replay_by_seconds(const cd_tune_replay_logs *l, const cd_tune_replay *r,
                                        size_t tuner, size_t points, cd_tune_replay_curve *out,
                                        cdmpp_err *err) {

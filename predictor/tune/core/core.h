@@ -1,6 +1,7 @@
 /* The door of predictor/tune/core: other rooms include this header and no other of the room.
  *
- * The words of the search: candidates, spaces, rankers and searches as interfaces, sets of programs, steps as numbers. */
+ * The words of the search: candidates, spaces, rankers and searches as interfaces, sets of
+ * programs, steps as numbers. */
 #ifndef CD_PREDICTOR_TUNE_CORE_DOOR_H
 #define CD_PREDICTOR_TUNE_CORE_DOOR_H
 #include <stdbool.h>
@@ -15,10 +16,11 @@
  *   space   which candidates there are      draw, change, cross, list, follow
  *   ranker  which of them are good          rank, learn
  *   search  which to measure next           ask, tell
+ *   tuner   a search with its ranker, by name (session/tune_tuner.h)
  *
- *        ┌──────────────── tell: seconds <── measured here (tune_run.h) or read from logs (tune_replay.h)
- *        v                                      ^
- *   search ── ask ──> candidates ───────────────┘        tuner = a search with its ranker, by name (session/tune_tuner.h)
+ *        ┌─────── tell: seconds <── measured here (tune_run.h) or read from logs (tune_replay.h)
+ *        v                             ^
+ *   search ── ask ──> candidates ──────┘
  *     └─ space, ranker
  *
  *   (1) a search never asks for a candidate twice, and gives fewer than asked for only when
@@ -34,8 +36,8 @@
 typedef struct cd_tune_cand {
     uint64_t key;                   /* digest of the steps */
     uint32_t n_choice, n_step, row; /* row: of a listed space, its place in the list */
-    const cd_sketch_choice *
-        choice; /* (n_choice) sketch.h; of logs, the numbers in the steps that a tuner may change */
+    /* (n_choice) sketch.h; of logs, the numbers in the steps that a tuner may change */
+    const cd_sketch_choice *choice;
     const cd_record_step *step; /* (n_step) */
 } cd_tune_cand;
 
@@ -47,8 +49,8 @@ cdmpp_status cd_tune_cand_copy(cd_arena *a, const cd_tune_cand *from, cd_tune_ca
 typedef struct cd_tune_space cd_tune_space;
 typedef struct cd_tune_space_kind {
     const char *name; /* "sketch", "log" */
-    /* Random candidate number i. What `out` points at lives until the next call of any of these. Errors: EREJECTED (take the
-     * next i), ENODATA (nothing there), ENOMEM. */
+    /* Random candidate number i. What `out` points at lives until the next call of any of these.
+     * Errors: EREJECTED (take the next i), ENODATA (nothing there), ENOMEM. */
     cdmpp_status (*draw)(cd_tune_space *s, uint64_t i, cd_tune_cand *out, cdmpp_err *err);
     /* One like `from`; i: which. Errors: as above. */
     cdmpp_status (*change)(cd_tune_space *s, const cd_tune_cand *from, uint64_t i,
@@ -56,15 +58,18 @@ typedef struct cd_tune_space_kind {
     /* One that takes after both. Errors: as above. */
     cdmpp_status (*cross)(cd_tune_space *s, const cd_tune_cand *a, const cd_tune_cand *b,
                           uint64_t i, cd_tune_cand *out, cdmpp_err *err);
-    /* All of it, in a fixed order, until free; n == 0: more than CD_TUNE_LIST_MAX. Errors: ENOMEM. */
+    /* All of it, in a fixed order, until free; n == 0: more than CD_TUNE_LIST_MAX. Errors:
+     * ENOMEM. */
     cdmpp_status (*list)(cd_tune_space *s, CD_KEEP const cd_tune_cand **all, size_t *n,
                          cdmpp_err *err);
-    /* The one nearest to a record of this or a like task; exact: its steps are the record's. Errors: as of draw. */
+    /* The one nearest to a record of this or a like task; exact: its steps are the record's.
+     * Errors: as of draw. */
     cdmpp_status (*follow)(cd_tune_space *s, const cd_record *r, cd_tune_cand *out, bool *exact,
                            cdmpp_err *err);
     void (*free)(CD_TAKE cd_tune_space *s);
-    /* For spaces too large to list, else NULL: one after another in a fixed order. first: begin again. Errors: EREJECTED
-     * (this one breaks a rule: call again), ENODATA (that was the last), ENOMEM. */
+    /* For spaces too large to list, else NULL: one after another in a fixed order. first: begin
+     * again. Errors: EREJECTED (this one breaks a rule: call again), ENODATA (that was the last),
+     * ENOMEM. */
     cdmpp_status (*walk)(cd_tune_space *s, bool first, cd_tune_cand *out, cdmpp_err *err);
 } cd_tune_space_kind;
 
@@ -104,8 +109,9 @@ typedef struct cd_tune_ranker_kind {
     /* Errors: EUSAGE (no model), EMODEL, EBACKEND, ENOMEM. */
     cdmpp_status (*open)(const cd_tune_ranker_setup *s, CD_GIVE cd_tune_ranker **out,
                          cdmpp_err *err);
-    /* score (n): higher is better, -infinity: no program. Comparable between candidates of one task and the same state of
-     * the ranker; of rankers with `seconds` it is -ln of seconds that it hardly exceeds. Errors: EBACKEND, ENUMERIC, ENOMEM. */
+    /* score (n): higher is better, -infinity: no program. Comparable between candidates of one task
+     * and the same state of the ranker; of rankers with `seconds` it is -ln of seconds that it
+     * hardly exceeds. Errors: EBACKEND, ENUMERIC, ENOMEM. */
     cdmpp_status (*rank)(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, size_t n,
                          double *score, cdmpp_err *err);
     /* seconds (n), CD_TUNE_FAILED_S where it failed. Copies what it keeps. Errors: as above. */
@@ -135,10 +141,12 @@ typedef struct cd_tune_search_kind {
     const char *name;
     cdmpp_status (*open)(const cd_tune_search_setup *s, CD_GIVE cd_tune_search **out,
                          cdmpp_err *err);
-    /* The next candidates, at most n; they live until the next ask. Errors: ENOMEM, those of ranker and space but EREJECTED. */
+    /* The next candidates, at most n; they live until the next ask. Errors: ENOMEM, those of ranker
+     * and space but EREJECTED. */
     cdmpp_status (*ask)(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got,
                         cdmpp_err *err);
-    /* What candidates took, also ones that were not asked for (a log of before). The ranker learns too. Errors: ENOMEM, the ranker's. */
+    /* What candidates took, also ones that were not asked for (a log of before). The ranker learns
+     * too. Errors: ENOMEM, the ranker's. */
     cdmpp_status (*tell)(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n,
                          cdmpp_err *err);
     void (*free)(CD_TAKE cd_tune_search *s);

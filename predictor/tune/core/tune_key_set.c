@@ -1,4 +1,5 @@
-/* A hash table with open addressing from digests of programs to a number. Keys are digests already, so their low bits are the place. */
+/* A hash table with open addressing from digests of programs to a number. Keys are digests already,
+ * so their low bits are the place. */
 #include "predictor/tune/core/core.h"
 
 #include <string.h>

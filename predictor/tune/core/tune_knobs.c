@@ -1,4 +1,5 @@
-/* What a tuner may change in steps: the numbers. The rest of the steps, by which programs can be compared number by number, is their class. */
+/* What a tuner may change in steps: the numbers. The rest of the steps, by which programs can be
+ * compared number by number, is their class. */
 #include "predictor/tune/core/core.h"
 
 /* Bytes before the number at the end of a pragma's text; all where there is none. */

@@ -12,16 +12,18 @@
 
 /* tune_feat_access -- which loops of a program touch which buffers, as AutoTVM's features count it.
  *
- *   for i (8)                    loop 0   length 8, level 1, topdown 8, bottomup 32
- *     for j (4)                  loop 1   length 4, level 2, topdown 32, bottomup 4
- *       C[i, j] = A[i, j]*2      access C_0, A_0; in loop 0: stride 4, count 32, in loop 1: stride 1, count 4
+ *   for i (8)                loop 0   length 8, level 1, topdown 8, bottomup 32
+ *     for j (4)              loop 1   length 4, level 2, topdown 32, bottomup 4
+ *       C[i, j] = A[i, j]*2  access C_0, A_0; in loop 0: stride 4, count 32, in loop 1: stride 1,
+ *                            count 4
  *
- *   (1) loops are in the order of the nest, those of extent 1 among them; a virtual thread that was met
- *       before is no new loop;
- *   (2) strides are those of the buffer laid out row by row: a parameter whole, others as much as is realized;
+ *   (1) loops are in the order of the nest, those of extent 1 among them; a virtual thread that was
+ *       met before is no new loop;
+ *   (2) strides are those of the buffer laid out row by row: a parameter whole, others as much as
+ *       is realized;
  *   (3) the touches of a loop are in the order of their accesses' names, byte by byte;
- *   (4) stride 0: the index does not use the loop. Of an index that is no sum of products, the literal by
- *       which a variable is multiplied, else 1.
+ *   (4) stride 0: the index does not use the loop. Of an index that is no sum of products, the
+ *       literal by which a variable is multiplied, else 1.
  * Everything lives until the next walk. One thread. */
 
 /* autotvm's kinds of loops, in its order. */
@@ -43,9 +45,10 @@ typedef enum cd_tune_loop_kind {
 typedef struct cd_tune_feat_access {
     uint32_t access;
     double stride;
-    double count, reuse; /* of this loop and those in it: steps that move the access, that do not */
-    double thread_count,
-        thread_reuse; /* by how much more than without the threads right below; 0: not above such */
+    /* of this loop and those in it: steps that move the access, that do not */
+    double count, reuse;
+    /* by how much more than without the threads right below; 0: not above such */
+    double thread_count, thread_reuse;
     struct cd_tune_feat_access *next; /* of the loop */
 } cd_tune_feat_access;
 
@@ -78,7 +81,8 @@ void cd_tune_touches_free(cd_tune_touches *t); /* zeroed is fine */
 /* Errors: ENOMEM. */
 cdmpp_status cd_tune_touches_walk(cd_tune_touches *t, const cd_nest *nest, cdmpp_err *err);
 
-/* tune_feat -- rows of numbers that say what a candidate is, for trees that are grown during a search.
+/* tune_feat -- rows of numbers that say what a candidate is, for trees that are grown during a
+ * search.
  *
  *   kind      rows        what
  *   store     n of 164    Ansor's: one for each written buffer (features/program/program.h)
@@ -88,9 +92,10 @@ cdmpp_status cd_tune_touches_walk(cd_tune_touches *t, const cd_nest *nest, cdmpp
  *
  * (1) Rows are of one task comparable column by column where candidates have the same loops; those
  *     that are shorter end as if in zeros.
- * (2) itervar and curve begin with the unroll steps, which leave no trace in the loops: autotvm appends
- *     the options of its templates likewise.
- * (3) Column c of knob is the c-th number (kind of step, stage, which of that kind there, place) that was ever met.
+ * (2) itervar and curve begin with the unroll steps, which leave no trace in the loops: autotvm
+ *     appends the options of its templates likewise.
+ * (3) Column c of knob is the c-th number (kind of step, stage, which of that kind there, place)
+ *     that was ever met.
  * One thread. */
 
 enum { CD_TUNE_FEAT_UNROLLS = 4, CD_TUNE_CURVE_POINTS = 20 };
@@ -118,8 +123,8 @@ void cd_tune_feat_free(cd_tune_feat *f); /* zeroed is fine */
 
 typedef enum { CD_TUNE_STORE, CD_TUNE_KNOB, CD_TUNE_ITERVAR, CD_TUNE_CURVE } cd_tune_feat_kind;
 
-/* The rows of a candidate, appended to *out; of `store` in whole rows of CD_N_COL. Errors: EREJECTED (it is no
- * program: what its steps, the target or float refuse), ENOTASK, ENOMEM. */
+/* The rows of a candidate, appended to *out; of `store` in whole rows of CD_N_COL. Errors:
+ * EREJECTED (it is no program: what its steps, the target or float refuse), ENOTASK, ENOMEM. */
 cdmpp_status cd_tune_feat_read(cd_tune_feat *f, cd_tune_feat_kind k, const cd_tune_task *t,
                                const cd_tune_cand *c, cd_tune_row *out, cdmpp_err *err);
 
@@ -133,14 +138,16 @@ void cd_tune_feat_unrolls(const cd_tune_cand *c, cd_tune_row *out);
 
 /* tune_fit -- trees grown on what a search has measured, from nothing each time.
  *
- *   program i  ──  rows start[i] .. start[i+1] of x  ──  label y[i] in [0, 1], 1: the fastest of its task
+ *   program i  ─  rows start[i] .. start[i+1] of x  ─  label y[i] in [0, 1], 1: the fastest of its
+ *                                                      task
  *
- *   pack_sum   score = sum over rows; squared error weighted by y          Ansor (TVM v0.9)
- *   pairs      score of its one row; of each pair the faster one is above  AutoTVM, XGBoost's rank:pairwise
+ *   pack_sum  score = sum over rows; squared error weighted by y          Ansor (TVM v0.9)
+ *   pairs     score of its one row; of each pair the faster one is above  AutoTVM, XGBoost's
+ *     rank:pairwise
  *
- * Both stop when the figure of their search has not improved on the training set for a while: the error of
- * pack_sum (looked at after every other tree, to 6 decimals), autotvm's average recall of pairs.
- * One thread; the same trees for the same input and seed. */
+ * Both stop when the figure of their search has not improved on the training set for a while: the
+ * error of pack_sum (looked at after every other tree, to 6 decimals), autotvm's average recall of
+ * pairs. One thread; the same trees for the same input and seed. */
 
 enum { CD_TUNE_FIT_RECALL = 64 }; /* the plan of autotvm's tuner */
 
@@ -161,26 +168,29 @@ typedef struct cd_tune_place {
     size_t i;
 } cd_tune_place;
 
-/* autotvm's a-recall@top: the mean over m = 1 .. top of how many of the first m - 1 by score are among the m fastest,
- * over m. rank (n): 0 the fastest. place (n): scratch. Equal scores: the later one first. */
+/* autotvm's a-recall@top: the mean over m = 1 .. top of how many of the first m - 1 by score are
+ * among the m fastest, over m. rank (n): 0 the fastest. place (n): scratch. Equal scores: the later
+ * one first. */
 double cd_tune_fit_recall(const float *score, const size_t *rank, size_t n, size_t top,
                           cd_tune_place *place);
 
 /* The insides of the rankers by XGBoost.
  *
- *   candidate ── tune_feat ──> row (cache by key and task)      seen[k] = where its rows are
- *   learn     ──> sample, x                                     kept for ever
- *   rank      ──> trees, made anew if there are new samples     of the task; one for all tasks of Ansor's
+ *   candidate ─ tune_feat ──> row (cache by key and task)   seen[k] = where its rows are
+ *   learn     ─> sample, x                                  kept for ever
+ *   rank      ─> trees, made anew if there are new samples  of the task; one for all tasks of
+ *                                                           Ansor's
  *
  * (1) learn only copies; training happens when somebody asks for a rank after it.
- * (2) Before there is enough to train on, ranks are random numbers of the candidates' keys, and -infinity for
- *     what is no program.
+ * (2) Before there is enough to train on, ranks are random numbers of the candidates' keys, and
+ *     -infinity for what is no program.
  * Private to tune_rank_boost.c and tune_boost_trees.c. */
 
 enum {
-    CD_TUNE_BOOST_WARM_UP =
-        100, /* of Ansor's model; its task scheduler takes a round of every task instead */
-    CD_TUNE_BOOST_LEAST = 8,       /* autotvm's waits for a plan; no search here plans for fewer */
+    /* of Ansor's model; its task scheduler takes a round of every task instead */
+    CD_TUNE_BOOST_WARM_UP = 100,
+    /* autotvm's waits for a plan; no search here plans for fewer */
+    CD_TUNE_BOOST_LEAST = 8,
     CD_TUNE_BOOST_CACHE = 32 << 20 /* floats */
 };
 
@@ -231,8 +241,8 @@ cdmpp_status cd_tune_boost_trees(cd_tune_boost *r, size_t task, CD_KEEP const cd
  *
  *   A[i*4 + j, k] of A[32, 8]      i: 32, j: 8, k: 1
  *
- * The index is a sum of terms, each a variable or something else times a number; what the realized region
- * begins at is subtracted, so what both have vanishes. No memory of its own. */
+ * The index is a sum of terms, each a variable or something else times a number; what the realized
+ * region begins at is subtracted, so what both have vanishes. No memory of its own. */
 
 enum { CD_TUNE_INDEX_TERMS = 48 }; /* what is beyond is not looked at; the reference sets need 19 */
 

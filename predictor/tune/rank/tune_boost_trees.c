@@ -81,7 +81,8 @@ static cdmpp_status train(const cd_tune_boost *r, const matrix *m, cd_xgb **tree
     return CDMPP_OK;
 }
 
-/* Trains only when samples came since the last time. Ansor has one model for all tasks (shared), AutoTVM one for each. */
+/* Trains only when samples came since the last time. Ansor has one model for all tasks (shared),
+ * AutoTVM one for each. */
 cdmpp_status cd_tune_boost_trees(cd_tune_boost *r, size_t task, const cd_xgb **out, size_t *width,
                                  cdmpp_err *err) {
     cd_tune_boost_task *k = &r->task[task];

@@ -1,4 +1,5 @@
-/* Walks a loop nest for AutoTVM's features: the loops in order, and for each access of a buffer what every loop around it touches and reuses. */
+/* Walks a loop nest for AutoTVM's features: the loops in order, and for each access of a buffer
+ * what every loop around it touches and reuses. */
 #include "predictor/tune/rank/rank_internal.h"
 
 #include <stdio.h>
@@ -9,9 +10,10 @@ typedef struct {
     cd_tune_touches *t;
     const cd_nest *nest;
     const cd_ast_node **region; /* (n_tensor) the realize node seen last */
-    uint32_t *name, *count; /* (n_tensor) first tensor of the same name; accesses of that name */
-    uint32_t *stack;        /* loops that are open */
-    int32_t *end;           /* node after each of them */
+    /* (n_tensor) first tensor of the same name; accesses of that name */
+    uint32_t *name, *count;
+    uint32_t *stack; /* loops that are open */
+    int32_t *end;    /* node after each of them */
     uint32_t depth;
     double topdown;
     cd_tune_feat_index index;
@@ -83,8 +85,8 @@ static int side_by_side(cd_tune_loop_kind k) {
     return k <= CD_TUNE_BLOCK_Z ? 2 : k <= CD_TUNE_THREAD_Z || k == CD_TUNE_PARALLEL ? 1 : 0;
 }
 
-/* Leaving the loops from the innermost: products of lengths, and at each border between what runs side by side and
- * what is in it, the product in it for the loops of the kind above. */
+/* Leaving the loops from the innermost: products of lengths, and at each border between what runs
+ * side by side and what is in it, the product in it for the loops of the kind above. */
 static void multiply(cd_tune_loop *all, const uint32_t *loop, cd_tune_feat_access *touch,
                      uint32_t depth) {
     double count = 1, reuse = 1;
@@ -122,8 +124,8 @@ static void name_access(walker *w, cd_tune_access *c, uint32_t tensor) {
     c->n_raw = strcspn(raw, ".");
 }
 
-/* An access has an entry for each loop around it: how far one step of the loop moves it (stride) and how much it touches. Local
- * buffers are indexed within their region. */
+/* An access has an entry for each loop around it: how far one step of the loop moves it (stride)
+ * and how much it touches. Local buffers are indexed within their region. */
 static void touch(walker *w, uint32_t tensor, const cd_expr *const *x, uint32_t n) {
     cd_tune_touches *t = w->t;
     const cd_nest_tensor *to = &w->nest->tensor[tensor];
@@ -158,7 +160,8 @@ static bool visit(void *ctx, const cd_expr *e) {
     return !w->oom;
 }
 
-/* Reads are in the conditions, values and indices of a statement; the store itself comes first, as in AutoTVM. */
+/* Reads are in the conditions, values and indices of a statement; the store itself comes first, as
+ * in AutoTVM. */
 static void node(walker *w, const cd_ast_node *n) {
     switch ((cd_ast_kind)n->kind) {
     case CD_AST_FOR:

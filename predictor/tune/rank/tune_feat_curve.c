@@ -1,6 +1,6 @@
-/* autotvm's relation curves: for a buffer in the innermost loops, how its count, its reuse and the iterations around
- * it grow from loop to loop, each against another, read off at fixed points. They do not depend on how many loops
- * there are. */
+/* autotvm's relation curves: for a buffer in the innermost loops, how its count, its reuse and the
+ * iterations around it grow from loop to loop, each against another, read off at fixed points. They
+ * do not depend on how many loops there are. */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +22,8 @@ static int32_t deepest(const cd_tune_touches *t) {
     return level;
 }
 
-/* Of each buffer (A, A.local and A.shared are one) the last access in loops of the deepest level. */
+/* Of each buffer (A, A.local and A.shared are one) the last access in loops of the deepest
+ * level. */
 static void mark_innermost(const cd_tune_touches *t, bool *chosen) {
     const uint32_t level = (uint32_t)deepest(t);
     for (uint32_t k = t->n_access; k-- > 0;) {

@@ -1,4 +1,5 @@
-/* Strides of an index: which loop variables it has, and by how many elements one step of each moves it. */
+/* Strides of an index: which loop variables it has, and by how many elements one step of each moves
+ * it. */
 #include "predictor/tune/rank/rank_internal.h"
 
 static void add_term(cd_tune_feat_index *w, const cd_expr *e, double times) {

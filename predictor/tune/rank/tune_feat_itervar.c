@@ -1,4 +1,5 @@
-/* autotvm's features of loops: every loop in the order of the nest, every access in it in the order of names. */
+/* autotvm's features of loops: every loop in the order of the nest, every access in it in the order
+ * of names. */
 #include <math.h>
 
 #include "predictor/tune/rank/rank_internal.h"

@@ -1,5 +1,5 @@
-/* The numbers in the steps of a candidate, each in a column of its own: the sketches of a task have other steps, and
- * the same step in two of them is the same knob. */
+/* The numbers in the steps of a candidate, each in a column of its own: the sketches of a task have
+ * other steps, and the same step in two of them is the same knob. */
 
 #include "predictor/tune/rank/rank_internal.h"
 
@@ -101,6 +101,6 @@ cdmpp_status cd_tune_feat_knob(cd_tune_feat *f, const cd_tune_cand *c, cd_tune_r
             column = column + 1 < f->n_knob ? column + 1 : 0;
         }
     }
-    return begin < out->n ? CDMPP_OK
-                          : put_at(out, begin, 0, 0, err); /* the naive program has no knobs */
+    /* the naive program has no knobs */
+    return begin < out->n ? CDMPP_OK : put_at(out, begin, 0, 0, err);
 }

@@ -1,5 +1,6 @@
-/* Fits XGBoost as TVM's searches do: weighted squared error of sums of scores (Ansor), or pairwise rank (AutoTVM), each with its own rule for
- * when to stop. TVM's own rules are kept, because replays compare the searches. */
+/* Fits XGBoost as TVM's searches do: weighted squared error of sums of scores (Ansor), or pairwise
+ * rank (AutoTVM), each with its own rule for when to stop. TVM's own rules are kept, because
+ * replays compare the searches. */
 #include "predictor/tune/rank/rank_internal.h"
 
 #include <math.h>
@@ -51,7 +52,8 @@ static void order_labels(fitting *w) {
     }
 }
 
-/* Starts a fit with a booster without trees, so that the first gradients are those at its base score. */
+/* Starts a fit with a booster without trees, so that the first gradients are those at its base
+ * score. */
 static cdmpp_status begin(fitting *w, const cd_tune_fit *f, const fit_kind *k, cdmpp_err *err) {
     *w = (fitting){.f = f, .n_row = f->start[f->n]};
     w->score = cd_mem_zalloc(w->n_row, sizeof *w->score);
@@ -145,8 +147,8 @@ cdmpp_status cd_tune_fit_pack_sum(const cd_tune_fit *f, cd_xgb **out, cdmpp_err 
 
 /* ---- pairs ---- */
 
-/* As XGBoost 1.7 does with num_pairsample 1: every program against a random one of another label. The programs in
- * the order of their labels; from `a` on those of one label, up to b. */
+/* As XGBoost 1.7 does with num_pairsample 1: every program against a random one of another label.
+ * The programs in the order of their labels; from `a` on those of one label, up to b. */
 static void one_pair(const fitting *w, const size_t *order, size_t a, size_t b, size_t i,
                      uint64_t number) {
     const size_t others = w->f->n - (b - a), pick = (size_t)(number % others);

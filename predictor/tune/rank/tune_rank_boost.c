@@ -1,5 +1,5 @@
-/* Rankers by XGBoost, trained again on what was measured when they are asked after it: nothing that is told without
- * being used costs more than its features. */
+/* Rankers by XGBoost, trained again on what was measured when they are asked after it: nothing that
+ * is told without being used costs more than its features. */
 #include "predictor/tune/rank/rank_internal.h"
 
 #include <math.h>
@@ -129,7 +129,8 @@ static cdmpp_status score_rows(cd_tune_boost *r, const cd_xgb *trees, size_t wid
     return CDMPP_OK;
 }
 
-/* Before the first training scores are random by key: any order is as good, and the same candidate gets the same score. */
+/* Before the first training scores are random by key: any order is as good, and the same candidate
+ * gets the same score. */
 static cdmpp_status rank(cd_tune_ranker *base, const cd_tune_task *t, const cd_tune_cand *c,
                          size_t n, double *score, cdmpp_err *err) {
     cd_tune_boost *r = (cd_tune_boost *)base;

@@ -3,12 +3,14 @@
  *   stage 0  profile tuner, else the whole model: all candidates
  *   stage 1  the whole model: the best SECOND of stage 0      (two-stage only)
  *
- *   candidate ──cache?──> answer <──scorer of a thread── steps        answer + adapt ──> -ln seconds
+ *   candidate ──cache?──> answer <──scorer of a thread── steps        answer + adapt ─> -ln seconds
  *
- * (1) The model's own answers are kept, their corrections are not: those change with every measurement.
- * (2) Candidates are cut into chunks by how many there are alone, so threads do not change the bits.
- * (3) A candidate that is no program scores -infinity; a model that does not know the device, or its task
- *     without a definition, is an error of the whole call. */
+ * (1) The model's own answers are kept, their corrections are not: those change with every
+ *     measurement.
+ * (2) Candidates are cut into chunks by how many there are alone, so threads do not change the
+ *     bits.
+ * (3) A candidate that is no program scores -infinity; a model that does not know the device, or
+ *     its task without a definition, is an error of the whole call. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +19,10 @@
 #include "predictor/tune/rank/rank.h"
 
 enum { CHUNK = 128, MAX_ROWS = 16384, CACHED = 1 << 16, SECOND = 256 };
-/* Of the expected error, that is added to ln s: among the best of many are those whose error flatters them. On 49 held-out
- * tasks of three GPUs (splits of seed 2) the best of the first 10 by two stages is 0.92 of the best known without it, 0.96 with it
- * (mean over tasks; median 0.97 and 0.98). */
+/* Of the expected error, that is added to ln s: among the best of many are those whose error
+ * flatters them. On 49 held-out tasks of three GPUs (splits of seed 2) the best of the first 10 by
+ * two stages is 0.92 of the best known without it, 0.96 with it (mean over tasks; median 0.97 and
+ * 0.98). */
 static const double caution = 0.5;
 
 typedef struct {
@@ -78,10 +81,10 @@ static void free_ranker(cd_tune_ranker *ranker) {
 }
 
 static cdmpp_status open_stage(rank_model *r, stage *s, const cd_model *m, cdmpp_err *err) {
+    /* no peaks: candidates below them would be equal */
     const cd_scorer_options o = {.which = {r->setup.device, r->setup.nearest, r->devices},
                                  .max_rows = MAX_ROWS,
-                                 .traits =
-                                     true}; /* no peaks: candidates below them would be equal */
+                                 .traits = true};
     s->m = m;
     s->scorer = cd_mem_zalloc((size_t)r->n_thread, sizeof *s->scorer);
     s->scored = cd_mem_zalloc((size_t)r->n_thread, sizeof *s->scored);
@@ -95,7 +98,8 @@ static cdmpp_status open_stage(rank_model *r, stage *s, const cd_model *m, cdmpp
     return cd_online_adapt_new(&s->adapt, err);
 }
 
-/* Descriptions are a help, not a must: they have the other names of devices, and the nearest of several is found by them. */
+/* Descriptions are a help, not a must: they have the other names of devices, and the nearest of
+ * several is found by them. */
 static cdmpp_status find_devices(rank_model *r, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
@@ -181,7 +185,8 @@ static bool is_program_fault(cdmpp_status st) {
            st == CDMPP_ENUMERIC || st == CDMPP_ERANGE;
 }
 
-/* Answers of a program that cannot be lowered are kept as such; any other error ends the ranking. */
+/* Answers of a program that cannot be lowered are kept as such; any other error ends the
+ * ranking. */
 static cdmpp_status run_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     const job *j = ctx;
     cd_scorer *scorer = j->s->scorer[w];

@@ -1,4 +1,5 @@
-/* The table of a comparison: a row for each task and tuner, a column for each number of trials, in OpBench's layout. */
+/* The table of a comparison: a row for each task and tuner, a column for each number of trials, in
+ * OpBench's layout. */
 #include <string.h>
 
 #include "predictor/tune/report/report.h"

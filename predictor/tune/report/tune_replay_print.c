@@ -1,4 +1,5 @@
-/* Replays as text, JSON and CSV. OpBench's layouts are kept so that its own scripts draw our figures. */
+/* Replays as text, JSON and CSV. OpBench's layouts are kept so that its own scripts draw our
+ * figures. */
 #include "predictor/tune/report/report.h"
 
 #include <math.h>
@@ -82,7 +83,8 @@ static double best_of_all(const cd_tune_replay_shown *s, size_t log, size_t tria
     return best;
 }
 
-/* best_all_cost is the cost of the trial that found the best program, not the smallest cost: OpBench's own definition. */
+/* best_all_cost is the cost of the trial that found the best program, not the smallest cost:
+ * OpBench's own definition. */
 void cd_tune_replay_op_costs(cd_buf *b, const cd_tune_replay_shown *s, size_t log, size_t tuner) {
     const cd_tune_replay_log *l = &s->l->log[log];
     const cd_tune_replay_run *r = cd_tune_replay_at(s->r, log, tuner, 0);
@@ -196,7 +198,8 @@ cdmpp_status cd_tune_replay_write_svg(const cd_tune_replay_set *s, const char *p
     return st;
 }
 
-/* The folder names are those that OpBench reads. Logs are numbered, because keys are no file names. */
+/* The folder names are those that OpBench reads. Logs are numbered, because keys are no file
+ * names. */
 cdmpp_status cd_tune_replay_write_opbench(const cd_tune_replay_set *s, const char *folder,
                                           cdmpp_err *err) {
     const cd_tune_replay_shown w = cd_tune_replay_show(s);

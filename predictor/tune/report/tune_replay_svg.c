@@ -1,4 +1,5 @@
-/* Draws a replay: the ratio of best known to best found over trials, and beside it over simulated seconds. */
+/* Draws a replay: the ratio of best known to best found over trials, and beside it over simulated
+ * seconds. */
 #include <math.h>
 #include <stdio.h>
 
@@ -42,8 +43,8 @@ static void legend(const cd_plot *p, const cd_tune_replay_shown *s) {
     }
 }
 
-/* One panel. Curves come as ratios and are scaled to percent in place. A range of x of one point is widened, so that the axis has a
- * length. */
+/* One panel. Curves come as ratios and are scaled to percent in place. A range of x of one point is
+ * widened, so that the axis has a length. */
 static void draw(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune_replay_curve *c,
                  const char *id, const char *x_title) {
     const size_t n = s->r->n_tuner;

@@ -39,7 +39,8 @@ static cdmpp_status space(cd_buf *b, const cd_tune_unit *u, cdmpp_err *err) {
     return st;
 }
 
-/* A task without a space is cut off again, with the comma before it, so that the list stays valid JSON. */
+/* A task without a space is cut off again, with the comma before it, so that the list stays valid
+ * JSON. */
 cdmpp_status cd_tune_space_print(cd_buf *b, cd_tune_tasks *t, cd_log *log, cdmpp_err *err) {
     bool first = true;
     cd_buf_puts(b, "[");

@@ -1,4 +1,5 @@
-/* The templates of tasks: for people a line a candidate, for programs JSON, and records that other commands read. */
+/* The templates of tasks: for people a line a candidate, for programs JSON, and records that other
+ * commands read. */
 #include "base/io/io.h"
 #include "predictor/tune/report/report.h"
 

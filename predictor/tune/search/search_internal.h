@@ -12,7 +12,8 @@
  *   out     what the last ask gave
  *
  * (1) Random numbers are counted: number k of a seed, so asks and tells alone decide.
- * (2) A space that cannot be listed counts as used up when CD_TUNE_PATIENCE draws in a row gave nothing new.
+ * (2) A space that cannot be listed counts as used up when CD_TUNE_PATIENCE draws in a row gave
+ *     nothing new.
  * (3) A candidate is in out once it is copied and known, or not at all.
  * Private to tune_search_*.c, whose searches begin with this struct. */
 
@@ -53,9 +54,11 @@ cdmpp_status cd_tune_tried_begin(cd_tune_tried *b, size_t n, cdmpp_err *err);
 /* Ask for one, if it is not known; there is room for it. Errors: ENOMEM. */
 cdmpp_status cd_tune_tried_take(cd_tune_tried *b, const cd_tune_cand *c, cdmpp_err *err);
 bool cd_tune_tried_knows(const cd_tune_tried *b, const cd_tune_cand *c);
-/* Random candidates that are not known, until out holds n or there are no more. Errors: ENOMEM, the space's. */
+/* Random candidates that are not known, until out holds n or there are no more. Errors: ENOMEM, the
+ * space's. */
 cdmpp_status cd_tune_tried_random(cd_tune_tried *b, size_t n, cdmpp_err *err);
-/* One random candidate, known or not; EREJECTED: this draw was none, ENODATA: the space is empty. */
+/* One random candidate, known or not; EREJECTED: this draw was none, ENODATA: the space is
+ * empty. */
 cdmpp_status cd_tune_tried_draw(cd_tune_tried *b, cd_tune_cand *out, cdmpp_err *err);
 /* Can the ranker say anything yet? */
 bool cd_tune_tried_guided(const cd_tune_tried *b);
@@ -69,13 +72,16 @@ static inline void cd_tune_tried_end(const cd_tune_tried *b, const cd_tune_cand 
     *got = b->n_out;
 }
 
-/* tune_pool -- the candidates of one round of a guided search, each once, with what the ranker says of them.
+/* tune_pool -- the candidates of one round of a guided search, each once, with what the ranker says
+ * of them.
  *
- *   add ──> cand[0 .. n)   key -> place      score[0 .. n_scored)   ──pick──> the best that are unlike each other
+ *   add ─> cand[0 .. n)  key -> place  score[0 .. n_scored)  ─pick─> the best that are unlike each
+ *                                                                    other
  *
  * (1) A program is in it once; adding it again gives its place.
  * (2) A score is asked for once; -infinity: no program.
- * (3) Copies live until clear or free; those that are borrowed as long as their owner. One thread. */
+ * (3) Copies live until clear or free; those that are borrowed as long as their owner. One
+ *     thread. */
 
 typedef struct cd_tune_pool {
     cd_arena mem;
@@ -93,10 +99,11 @@ cdmpp_status cd_tune_pool_add(cd_tune_pool *p, const cd_tune_cand *c, bool borro
 /* Scores for all that have none. Errors: the ranker's. */
 cdmpp_status cd_tune_pool_rank(cd_tune_pool *p, cd_tune_ranker *r, const cd_tune_task *t,
                                cdmpp_err *err);
-/* Ask for the best that are not known, until the book has n: by score less what they share with those picked already.
- * Errors: ENOMEM. */
+/* Ask for the best that are not known, until the book has n: by score less what they share with
+ * those picked already. Errors: ENOMEM. */
 cdmpp_status cd_tune_pool_pick(cd_tune_pool *p, cd_tune_tried *b, size_t n, cdmpp_err *err);
-/* Keep the `most` best of those that are not known, without scores. Errors: ENOMEM; then it is empty. */
+/* Keep the `most` best of those that are not known, without scores. Errors: ENOMEM; then it is
+ * empty. */
 cdmpp_status cd_tune_pool_keep(cd_tune_pool *p, const cd_tune_tried *b, size_t most,
                                cdmpp_err *err);
 /* How many choices tell two candidates apart. */
@@ -104,10 +111,11 @@ size_t cd_tune_pool_distance(const cd_tune_cand *a, const cd_tune_cand *b);
 
 /* tune_guide -- a search that follows a ranker: what the searches best and evolve share.
  *
- *   pool of before + best measured + random draws ──> ranked ──(best, evolve: more of the like)──> picked + random
+ *   pool of before + best measured + random draws ─> ranked ─(best, evolve: more of the like)─>
+ *                                                    picked + random
  *
- * Of a space that can be listed the pool is the list. Until the ranker knows something, asks are random.
- * Private to tune_search_*.c. */
+ * Of a space that can be listed the pool is the list. Until the ranker knows something, asks are
+ * random. Private to tune_search_*.c. */
 
 typedef struct cd_tune_guide cd_tune_guide;
 /* Add to the pool, which is ranked, and rank what was added. Not called for lists. */
@@ -118,8 +126,8 @@ struct cd_tune_guide {
     cd_tune_pool pool;
     cd_tune_guide_fn *widen;
     uint32_t population, generations;
-    uint32_t
-        crowd; /* population of this ask: a round of few trials may not cost as much as one of many */
+    /* population of this ask: a round of few trials may not cost as much as one of many */
+    uint32_t crowd;
     bool scaled;    /* the setup says nothing of the population */
     double epsilon; /* share of random candidates */
     uint64_t n_asked, n_random;
@@ -135,7 +143,8 @@ typedef struct cd_tune_guide_own { /* where the setup says nothing */
 cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s,
                                 const cd_tune_guide_own *own, CD_GIVE cd_tune_search **out,
                                 cdmpp_err *err);
-/* Try to add what change (of `from`) or, with a mate, cross gives. *at: its place, SIZE_MAX: none. Errors: ENOMEM. */
+/* Try to add what change (of `from`) or, with a mate, cross gives. *at: its place, SIZE_MAX: none.
+ * Errors: ENOMEM. */
 cdmpp_status cd_tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from,
                                  const cd_tune_cand *mate, size_t *at, cdmpp_err *err);
 /* tune_search_evolve.c: `generations` of Ansor's evolution from all that is in the pool. */

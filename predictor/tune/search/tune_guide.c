@@ -1,14 +1,15 @@
-/* What the searches `best` and `evolve` share: the pool of a round is filled, ranked and picked from, with a share of random candidates. Until the
- * ranker has something to rank by, all are random. */
+/* What the searches `best` and `evolve` share: the pool of a round is filled, ranked and picked
+ * from, with a share of random candidates. Until the ranker has something to rank by, all are
+ * random. */
 #include "predictor/tune/search/search_internal.h"
 
 #include <math.h>
 
-/* Of the pool, what the next ask begins with; draws that a candidate may cost; the share of the population that is
- * drawn again once there is a pool. */
+/* Of the pool, what the next ask begins with; draws that a candidate may cost; the share of the
+ * population that is drawn again once there is a pool. */
 enum { KEEP = 256, DRAWS = 4, AGAIN = 4 };
-/* So many trials of a round have all of the population, fewer their share, down to a quarter: a trial takes about 0.1 s, and
- * looking for it may not take a tenth of that. */
+/* So many trials of a round have all of the population, fewer their share, down to a quarter: a
+ * trial takes about 0.1 s, and looking for it may not take a tenth of that. */
 enum { FULL_ROUND = 32, LEAST = 4 };
 
 cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s,

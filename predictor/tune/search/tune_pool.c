@@ -1,13 +1,14 @@
-/* The candidates of one round, each once, with their scores; picks the best that are unlike each other. */
+/* The candidates of one round, each once, with their scores; picks the best that are unlike each
+ * other. */
 #include "predictor/tune/search/search_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A twin of a picked candidate must promise that much more, in ln s: of 0, 0.1, 0.3, 0.6 the last two find most in 10
- * trials on logs of held-out tasks (mean share of the best 0.90, 0.92, 0.92, 0.93). LOOK: per candidate wanted, how many
- * are compared. */
+/* A twin of a picked candidate must promise that much more, in ln s: of 0, 0.1, 0.3, 0.6 the last
+ * two find most in 10 trials on logs of held-out tasks (mean share of the best 0.90, 0.92, 0.92,
+ * 0.93). LOOK: per candidate wanted, how many are compared. */
 static const double twin = 0.4;
 enum { LOOK = 24 };
 
@@ -92,7 +93,8 @@ static double unit(const cd_tune_pool *p, size_t n, const cd_tune_tried *b) {
     return fabs(p->score[p->order[0]] - p->score[p->order[n - 1]]);
 }
 
-/* Take the best of order[0 .. n) by score less loss, both moved along so that the rest stays in order. */
+/* Take the best of order[0 .. n) by score less loss, both moved along so that the rest stays in
+ * order. */
 static cdmpp_status take_best(cd_tune_pool *p, cd_tune_tried *b, double *loss, size_t n,
                               double cost, cdmpp_err *err) {
     size_t best = 0;

@@ -1,7 +1,7 @@
 /* AutoTVM's plans: the best candidates that simulated annealing on the ranker's scores finds.
  *
- *   ranker ready, then told a plan's worth anew ──> walk ──> plan: the best met, best first ──> asked for in order
- *                                            its last 5 % and all before the first plan: random
+ *   ranker ready, then told a plan's worth anew ──> walk ──> plan: the best met, best first
+ *     ──> asked for in order; the plan's last 5 % and all before the first plan are random
  *
  * (1) A plan is as long as what is asked for at once, within LEAST .. MOST (autotvm: 64).
  * (2) A small space is not walked: all of it is ranked.
@@ -16,8 +16,10 @@ enum {
     LEAST = 8,
     MOST = 64,
     POINTS = 128,
-    ITERATIONS = 300, /* autotvm's 500 would be more than a second: a change alone costs 20 us */
-    LOWERED = 40, /* where a score needs the program's loops: 128 x 40 of them take 0.5 to 1 s */
+    /* autotvm's 500 would be more than a second: a change alone costs 20 us */
+    ITERATIONS = 300,
+    /* where a score needs the program's loops: 128 x 40 of them take 0.5 to 1 s */
+    LOWERED = 40,
     PATIENCE = 50 /* iterations without a better plan */
 };
 
@@ -159,8 +161,8 @@ static cdmpp_status move(anneal *w, double heat, bool *better, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* One run of annealing: the temperature falls linearly to zero over the iterations. It stops early after PATIENCE iterations without
- * a better plan, as AutoTVM's does. */
+/* One run of annealing: the temperature falls linearly to zero over the iterations. It stops early
+ * after PATIENCE iterations without a better plan, as AutoTVM's does. */
 static cdmpp_status walk(anneal *w, cdmpp_err *err) {
     bool better = false;
     uint32_t last = 0;

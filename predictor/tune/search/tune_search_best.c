@@ -1,4 +1,5 @@
-/* best -- the ranker's best of many draws, of what lies around the best that were measured, and of a short evolution.
+/* best -- the ranker's best of many draws, of what lies around the best that were measured, and of
+ * a short evolution.
  *
  * Half the generations of evolve and no random candidates: it trusts its ranker. */
 #include "predictor/tune/search/search.h"

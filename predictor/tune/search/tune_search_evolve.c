@@ -1,10 +1,12 @@
 /* Ansor's evolutionary search.
  *
- *   population: all of the pool ──parents by score──> changed | crossed | as they are ──> ranked ──> next population ...
+ *   population: all of the pool ─parents by score─> changed | crossed | as they are ─> ranked ─>
+ *     next population ...
  *
- * Ansor selects by throughput, as shares of the best: exp(score - best) where scores are -ln s, max(score, 0) of other
- * rankers. Ours: programs are ranked once in a round, however often they come up; some children have two parents; and a
- * round, which here is for ten trials and not 64, has half the people and more generations. */
+ * Ansor selects by throughput, as shares of the best: exp(score - best) where scores are -ln s,
+ * max(score, 0) of other rankers. Ours: programs are ranked once in a round, however often they
+ * come up; some children have two parents; and a round, which here is for ten trials and not 64,
+ * has half the people and more generations. */
 #include <math.h>
 
 #include "predictor/tune/search/search.h"

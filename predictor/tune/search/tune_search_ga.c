@@ -2,9 +2,10 @@
  *
  *   told (a generation) + elite ──parents by score──> cross, change ──> queue ──> asks ──> told ...
  *
- * Score: 1/seconds, 0 of what failed. A generation is made when the queue runs empty; its parents are all that were told
- * since the last one, so a log of before is one too. While nothing that runs is known, the generation is random.
- * Genes are choices: the space says what crossing and changing them means. */
+ * Score: 1/seconds, 0 of what failed. A generation is made when the queue runs empty; its parents
+ * are all that were told since the last one, so a log of before is one too. While nothing that runs
+ * is known, the generation is random. Genes are choices: the space says what crossing and changing
+ * them means. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,8 +99,8 @@ static cdmpp_status child(ga *g, double sum, cd_tune_cand *out, cdmpp_err *err) 
         st = space->kind->cross(space, &a->cand, &b->cand, cd_tune_tried_number(&g->b), out, err);
     for (uint32_t k = 0, n = st ? 0 : out->n_choice; !st && k < n; k++) {
         if (cd_tune_tried_unit(&g->b) >= mutation) continue;
-        st = cd_tune_cand_copy(&mem, out, &own,
-                               err); /* the next call may write where `out` points */
+        /* the next call may write where `out` points */
+        st = cd_tune_cand_copy(&mem, out, &own, err);
         if (!st) st = space->kind->change(space, &own, cd_tune_tried_number(&g->b), out, err);
     }
     cd_arena_free(&mem);
@@ -152,8 +153,8 @@ static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, s
         CD_TRY(cd_tune_tried_take(&g->b, &g->queue[g->at], err));
         g->at++;
     }
-    CD_TRY(cd_tune_tried_random(&g->b, n,
-                                err)); /* the first generation, and where children are missing */
+    /* the first generation, and where children are missing */
+    CD_TRY(cd_tune_tried_random(&g->b, n, err));
     cd_tune_tried_end(&g->b, out, got);
     return CDMPP_OK;
 }

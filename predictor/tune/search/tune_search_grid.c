@@ -1,4 +1,5 @@
-/* grid -- candidates in the order of the list; of a space too large for one, in the order of its choices. */
+/* grid -- candidates in the order of the list; of a space too large for one, in the order of its
+ * choices. */
 #include "predictor/tune/search/search.h"
 #include "predictor/tune/search/search_internal.h"
 

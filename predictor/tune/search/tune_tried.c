@@ -54,7 +54,8 @@ cdmpp_status cd_tune_tried_take(cd_tune_tried *b, const cd_tune_cand *c, cdmpp_e
     return CDMPP_OK;
 }
 
-/* A random order of the list: Fisher and Yates, with numbers of its own so that it does not depend on when. */
+/* A random order of the list: Fisher and Yates, with numbers of its own so that it does not depend
+ * on when. */
 static cdmpp_status make_order(cd_tune_tried *b, cdmpp_err *err) {
     if (b->order) return CDMPP_OK;
     b->order = cd_mem_zalloc(b->n_list, sizeof *b->order);

@@ -1,4 +1,5 @@
-/* Writes the untuned schedule of a task as steps: cheap stages inlined, outer axes parallel, the innermost one vectorized, nothing tiled. */
+/* Writes the untuned schedule of a task as steps: cheap stages inlined, outer axes parallel, the
+ * innermost one vectorized, nothing tiled. */
 #include "predictor/tune/session/session.h"
 
 #include <string.h>
@@ -14,7 +15,8 @@ typedef struct {
     bool oom;
 } steps;
 
-/* Appends a step. Out of memory gives a spare step, so that callers need no test; `oom` is looked at once, at the end. */
+/* Appends a step. Out of memory gives a spare step, so that callers need no test; `oom` is looked
+ * at once, at the end. */
 static cd_record_step *push(steps *s, cd_record_step_kind kind, uint32_t stage) {
     static cd_record_step spare;
     if (CD_GROW_IN(s->a, s->step, s->n, s->cap)) {
@@ -106,8 +108,8 @@ static void spread(steps *s, uint32_t stage, const cd_te_op *op, int level) {
 
 static void write_steps(steps *s, const cd_tune_task *t, int level) {
     const cd_te_dag *dag = t->task->dag;
-    for (uint32_t k = dag->n_op;
-         k-- > 0 && level != NAIVE;) { /* as the rules do: what is read later first */
+    /* as the rules do: what is read later first */
+    for (uint32_t k = dag->n_op; k-- > 0 && level != NAIVE;) {
         const cd_te_op *op = &dag->op[k];
         if (op->is_placeholder) continue;
         if (inlined(op, t->gpu)) (void)push(s, CD_RECORD_STEP_CI, k);
@@ -129,8 +131,8 @@ static cdmpp_status lowers(cd_program *p, const cd_tune_task *t, const steps *s,
     return cd_program_build(p, t->task, &r, &rows, err);
 }
 
-/* From the fullest schedule to the simplest: the first that can be lowered is taken. A GPU program needs its threads, so its simplest
- * level is PLAIN. */
+/* From the fullest schedule to the simplest: the first that can be lowered is taken. A GPU program
+ * needs its threads, so its simplest level is PLAIN. */
 cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t, cd_tune_cand *out,
                               cdmpp_err *err) {
     cdmpp_err why = {0};

@@ -1,5 +1,6 @@
-/* Writes a program as source with a host program. What does not depend on the program stands in embed/ as the text that it is: fill.c.in is shared by
- * all hosts. Tables and names stand before it. */
+/* Writes a program as source with a host program. What does not depend on the program stands in
+ * embed/ as the text that it is: fill.c.in is shared by all hosts. Tables and names stand before
+ * it. */
 #include "predictor/tune/session/session.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* Compiles and measures candidates. On this machine: while a chunk runs the next one is compiled, where that saves time: the times of the last programs decide how
- * many processors the compilers get. */
+/* Compiles and measures candidates. On this machine: while a chunk runs the next one is compiled,
+ * where that saves time: the times of the last programs decide how many processors the compilers
+ * get. */
 #include "predictor/tune/session/tune_measure.h"
 
 #include <limits.h>
@@ -13,8 +14,8 @@ struct cd_tune_measure {
     cd_buf line;
     cd_affinity all;
     int cpus, jobs; /* jobs: compilers at a time, now */
-    double build_s,
-        run_s; /* of a program, lately: processor time of compilers; time of a worker; 0: unknown */
+    /* of a program, lately: processor time of compilers; time of a worker; 0: unknown */
+    double build_s, run_s;
     /* the batch that is measured */
     const cd_tune_task *task;
     const cd_tune_cand *cand;
@@ -51,7 +52,8 @@ static const char *board_name(void *ctx, cd_str target) {
     return a->model[0] && !cd_target_is_gpu(target) ? a->model : NULL;
 }
 
-/* Code for a board, which only its user sees (--emit), is for its instructions; those of this machine are never taken for them. */
+/* Code for a board, which only its user sees (--emit), is for its instructions; those of this
+ * machine are never taken for them. */
 static void of_board(cd_tune_measure *m) {
     const cd_remote_about *a = cd_remote_measure_about(m->s.board);
     m->maker.device = board_name;
@@ -166,7 +168,8 @@ static cdmpp_status step(void *ctx, size_t beg, size_t end, int w, cdmpp_err *er
     return beg == 0 ? measure_some(m, m->built, err) : compile(m, err);
 }
 
-/* Is a program done sooner when compiling has `rest` processors all the time than when it has all of them in its turn? */
+/* Is a program done sooner when compiling has `rest` processors all the time than when it has all
+ * of them in its turn? */
 static bool sooner(const cd_tune_measure *m, int rest) {
     if (m->build_s <= 0 || m->run_s <= 0) return rest > m->cpus / 2; /* nothing is known yet */
     const double together = m->build_s / rest > m->run_s ? m->build_s / rest : m->run_s;
@@ -279,7 +282,8 @@ cdmpp_status cd_tune_measure_turns(cd_tune_measure *m, const cd_tune_turn *turn,
     return CDMPP_OK;
 }
 
-/* cd_tune_measure_kind.measure. *done counts what was run, also after an error: these trials are in the log already. */
+/* cd_tune_measure_kind.measure. *done counts what was run, also after an error: these trials are in
+ * the log already. */
 static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand *c, size_t n,
                             cd_tune_trial *out, size_t *done, cdmpp_err *err) {
     cd_tune_measure *m = ctx;

@@ -1,4 +1,5 @@
-/* Compares the best program of a task with the untuned one: both must be right, and the faster one is kept. */
+/* Compares the best program of a task with the untuned one: both must be right, and the faster one
+ * is kept. */
 #include "predictor/tune/session/tune_result.h"
 
 #include <string.h>
@@ -70,7 +71,8 @@ static void took(void *ctx, size_t k) {
     lost(s->side[i], &out->err);
 }
 
-/* Untuned, tuned, untuned ...: a disturbance of some seconds hits both sides. The median of a few repeats decides. */
+/* Untuned, tuned, untuned ...: a disturbance of some seconds hits both sides. The median of a few
+ * repeats decides. */
 static cdmpp_status by_turns(cd_tune_measure *m, sides *s, cdmpp_err *err) {
     cd_tune_turn turn[2 * REPEATS];
     const int times =

@@ -1,9 +1,11 @@
 /* tune_result -- is what was found right, and is it faster than what there was before?
  *
- *   best, untuned ──> compiled ──> each compared with the reference on the task's real shapes
- *                              ──> measured in turn: untuned, best, untuned, best ...     medians of REPEATS
+ *   best, untuned ─> compiled ─> each compared with the reference on the task's real shapes
+ *                             ─> measured in turn: untuned, best, untuned, best ...     medians of
+ *     REPEATS
  *
- *   (1) both are measured in the same minutes by turns, so that what disturbs one disturbs the other;
+ *   (1) both are measured in the same minutes by turns, so that what disturbs one disturbs the
+ *       other;
  *   (2) a best one whose results are wrong is none: the untuned one is kept (WRONG);
  *   (3) a best one that is slower is refused: the untuned one is kept (WORSE).
  * Of cd_tune_measure's thread. */
@@ -38,7 +40,8 @@ typedef struct cd_tune_result {
     cd_tune_verdict verdict;
 } cd_tune_result;
 
-/* `best` NULL: only the untuned one. Errors: EINTERRUPTED, EIO, EBACKEND, ENOMEM. Free after an error too. */
+/* `best` NULL: only the untuned one. Errors: EINTERRUPTED, EIO, EBACKEND, ENOMEM. Free after an
+ * error too. */
 cdmpp_status cd_tune_result_make(cd_tune_measure *m, const cd_tune_task *t,
                                  const cd_tune_cand *best, cd_tune_result *out, cdmpp_err *err);
 void cd_tune_result_free(cd_tune_result *r); /* zeroed is fine */

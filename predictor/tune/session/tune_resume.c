@@ -1,4 +1,5 @@
-/* Gives earlier measurements to a run: those of its own log as known trials, those of other logs and stores as first candidates. */
+/* Gives earlier measurements to a run: those of its own log as known trials, those of other logs
+ * and stores as first candidates. */
 #include "predictor/tune/session/tune_resume.h"
 
 #include <stdio.h>
@@ -13,7 +14,8 @@ enum { NEAR = 4, EACH = 4 }; /* workloads, and of the task itself so many */
 static bool equal(cd_str s, const char *z) { return s.n == strlen(z) && !memcmp(s.p, z, s.n); }
 
 /* ---- resume ---- */
-/* A record's target is the task's, with the name of the device that measured it behind (cd_record_maker.device) or, in older logs, without. */
+/* A record's target is the task's, with the name of the device that measured it behind
+ * (cd_record_maker.device) or, in older logs, without. */
 static bool same_target(cd_str s, const char *target) {
     static const char model[] = " -model=";
     const size_t n = strlen(target), m = sizeof model - 1;
@@ -50,7 +52,8 @@ static cdmpp_status take_line(cd_tune_run *run, const cd_tune_unit *unit, uint32
     return take(run, unit, n, &r, t, err);
 }
 
-/* A broken line costs only itself: a run that was killed may leave half a line at the end of its log. */
+/* A broken line costs only itself: a run that was killed may leave half a line at the end of its
+ * log. */
 cdmpp_status cd_tune_resume_resume(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n,
                                    const char *log, cd_tune_resume_tally *t, cdmpp_err *err) {
     cd_record_reader *f = NULL;
@@ -84,7 +87,8 @@ typedef struct {
     cd_tune_resume_tally *tally;
 } taker;
 
-/* Hits come nearest first. As soon as one is the task itself (distance 0), hits of other shapes are not taken any more. */
+/* Hits come nearest first. As soon as one is the task itself (distance 0), hits of other shapes are
+ * not taken any more. */
 static cdmpp_status take_near(void *ctx, const cd_store_near *near, cdmpp_err *err) {
     taker *k = ctx;
     cd_buf line = {0};
@@ -114,8 +118,8 @@ static cdmpp_status near_of(cd_tune_run *run, const cd_tune_unit *u, uint32_t i,
     const cd_store_filter f = {.workload = u->of.task->workload_key, .target = kind, .limit = NEAR};
     const cdmpp_status st = cd_store_find_near(s, &f, NULL, EACH, take_near, &k, &why);
     cd_arena_free(&k.arena);
-    if (!st || st == CDMPP_ENODATA || st == CDMPP_ESCHEMA)
-        return CDMPP_OK; /* nothing like it there */
+    /* nothing like it there */
+    if (!st || st == CDMPP_ENODATA || st == CDMPP_ESCHEMA) return CDMPP_OK;
     if (err) *err = why;
     return st;
 }

@@ -1,8 +1,11 @@
-/* tune_resume -- uses earlier measurements: those of an earlier run with the same log, and those of similar tasks.
+/* tune_resume -- uses earlier measurements: those of an earlier run with the same log, and those of
+ * similar tasks.
  *
- *   resume  records of --out of the very task, target and hardware  ──> known: told, counted, not measured again
- *   warm    logs, stores ──> the best of the same task, of none the best of the nearest shapes of the same
- *           operator (store.h) ──> the program of this task that follows it ──> measured first
+ *   resume  records of --out of the very task, target and hardware
+ *           ──> known: told, counted, not measured again
+ *   warm    logs, stores ──> the best of the same task; where it has none, the best of the nearest
+ *           shapes of the same operator (store.h)
+ *           ──> the program of this task that follows it ──> measured first
  *
  * "Same operator": equal DAGs but for the sizes. One thread. */
 #ifndef CD_TUNE_RESUME_H
@@ -14,13 +17,15 @@ enum { CD_TUNE_WARM_BEST = 4 }; /* candidates of a task at most */
 typedef struct cd_tune_resume_tally {
     size_t lines, bad;   /* of the log; bad: no records */
     size_t known, other; /* of these tasks; of other ones, or for another target */
-    size_t first, near; /* candidates to be tried first; near: of them adapted from another shape */
+    /* candidates to be tried first; near: of them adapted from another shape */
+    size_t first, near;
 } cd_tune_resume_tally;
 
 /* A log that is not there has no records. Errors: EIO, ENOMEM, those of cd_tune_run_known. */
 cdmpp_status cd_tune_resume_resume(cd_tune_run *r, const cd_tune_unit *unit, uint32_t n,
                                    const char *log, cd_tune_resume_tally *t, cdmpp_err *err);
-/* path (n_path): logs, folders of logs, or stores, told apart by their first bytes. Errors: EIO, ESCHEMA, ENOMEM ... */
+/* path (n_path): logs, folders of logs, or stores, told apart by their first bytes. Errors: EIO,
+ * ESCHEMA, ENOMEM ... */
 cdmpp_status cd_tune_resume_start(cd_tune_run *r, const cd_tune_unit *unit, uint32_t n,
                                   const char *const *path, size_t n_path, cd_tune_resume_tally *t,
                                   cdmpp_err *err);

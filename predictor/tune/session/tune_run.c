@@ -1,5 +1,5 @@
-/* The loop of tuning. The scheduler names a task, its search asks for candidates, the meter measures them, and the seconds go back to search,
- * ranker and scheduler. */
+/* The loop of tuning. The scheduler names a task, its search asks for candidates, the meter
+ * measures them, and the seconds go back to search, ranker and scheduler. */
 #include "predictor/tune/session/tune_run.h"
 
 #include <math.h>
@@ -82,6 +82,15 @@ static void similarity(const cd_tune_unit *u, char *out, size_t cap) {
                  (int)(log(u->of.flop > 0 ? u->of.flop + 1 : 1) / log(1.618)));
 }
 
+/* What it would take at 50 GFLOP/s and 10 GB/s: it only compares the tasks of a network before one
+ * of them is measured. */
+static double work_of(const cd_tune_unit *u) {
+    static const double flop_s = 5e10, bytes_s = 1e10;
+    const cd_te_dag *dag = u->of.task->dag;
+    const double flop = u->of.flop > 0 ? u->of.flop : 0;
+    return flop / flop_s + (dag ? dag->least.bytes : 0) / bytes_s;
+}
+
 static cdmpp_status make_sched(cd_tune_run *r, cdmpp_err *err) {
     cd_arena a = {0};
     cd_tune_task_scheduler_task *t = CD_NEWN(&a, cd_tune_task_scheduler_task, r->n + 1);
@@ -90,7 +99,8 @@ static cdmpp_status make_sched(cd_tune_run *r, cdmpp_err *err) {
         char *tag = cd_arena_zalloc(&a, GROUP * 8, 1);
         if (!tag) st = CD_FAIL(err, ENOMEM, "%u tasks", r->n);
         else similarity(&r->unit[i].of, tag, GROUP * 8);
-        t[i] = (cd_tune_task_scheduler_task){r->unit[i].of.weight, r->unit[i].of.of.flop, tag};
+        t[i] = (cd_tune_task_scheduler_task){r->unit[i].of.weight, r->unit[i].of.of.flop, tag,
+                                             work_of(&r->unit[i].of)};
     }
     if (!st) st = cd_tune_task_scheduler_new(t, r->n, &r->o.sched, &r->sched, err);
     cd_arena_free(&a);
@@ -328,8 +338,9 @@ static cdmpp_status enter_round(cd_tune_run *r, uint32_t i, unit *u, size_t done
 
 static double now(const cd_tune_run *r) { return r->o.meter.now(r->o.meter.ctx); }
 
-/* One round: ask, measure, tell, each timed. After an error of the meter the trials that it finished are still counted (kept), so
- * that a resumed run has the same state. A second empty batch means that the space has no more. */
+/* One round: ask, measure, tell, each timed. After an error of the meter the trials that it
+ * finished are still counted (kept), so that a resumed run has the same state. A second empty batch
+ * means that the space has no more. */
 static cdmpp_status round_of(cd_tune_run *r, uint32_t i, uint32_t want, cdmpp_err *err) {
     unit *u = &r->unit[i];
     cd_tune_round rd = {.task_best_s_before = u->state.best_s};

@@ -3,10 +3,12 @@
  *   known ──> told at once, never measured again (resume)
  *   first ──> measured before anything that is asked for (warm start)
  *
- *   scheduler ── task, n ──> search.ask ── candidates ──> meter ── seconds ──> search.tell, scheduler
+ *   scheduler ── task, n ──> search.ask ── candidates ──> meter ─ seconds ─> search.tell, scheduler
  *
- *   (1) a candidate is measured once: what is known, by the digest of its steps, is left out of a batch, and told;
- *   (2) what the meter has finished counts, however the batch ends: the meter has it in its log by then;
+ *   (1) a candidate is measured once: what is known, by the digest of its steps, is left out of a
+ *       batch, and told;
+ *   (2) what the meter has finished counts, however the batch ends: the meter has it in its log by
+ *       then;
  *   (3) trials of before count as trials, in their order;
  *   (4) an ask that brings nothing new is repeated once, then the task is left.
  * One thread; the meter may have its own. */
@@ -29,8 +31,9 @@ typedef struct cd_tune_trial {
 /* Who measures: here (tune_meter.h), or made up. */
 typedef struct cd_tune_measure_kind {
     void *ctx;
-    /* n candidates of a task, in order, each written down as soon as it is measured. *done: so many are in `out`, after
-     * an error too. Errors end the tuning: EINTERRUPTED, EIO, EBACKEND, ENOMEM; a candidate that fails is none. */
+    /* n candidates of a task, in order, each written down as soon as it is measured. *done: so many
+     * are in `out`, after an error too. Errors end the tuning: EINTERRUPTED, EIO, EBACKEND, ENOMEM;
+     * a candidate that fails is none. */
     cdmpp_status (*measure)(void *ctx, const cd_tune_task *t, const cd_tune_cand *c, size_t n,
                             cd_tune_trial *out, size_t *done, cdmpp_err *err);
     double (*now)(void *ctx); /* seconds */
@@ -48,8 +51,8 @@ typedef struct cd_tune_round {
     size_t n, failed;
     uint64_t trials, task_trials;
     double best_s, task_best_s_before;
-    double search_s, measure_s, build_s,
-        run_s;        /* of this round; build_s, run_s: of measure_s, sums over its candidates */
+    /* of this round; build_s, run_s: of measure_s, sums over its candidates */
+    double search_s, measure_s, build_s, run_s;
     double total_s;   /* sum of weight x best over the tasks that have one */
     uint32_t without; /* tasks that have none */
 } cd_tune_round;
@@ -64,8 +67,8 @@ typedef struct cd_tune_run_options {
     double epsilon;                   /* negative: the search's own */
     cd_tune_task_scheduler_options sched;
     cd_tune_measure_kind meter;
-    cdmpp_status (*round)(void *ctx, const cd_tune_round *r,
-                          cdmpp_err *err); /* NULL: nobody listens */
+    /* NULL: nobody listens */
+    cdmpp_status (*round)(void *ctx, const cd_tune_round *r, cdmpp_err *err);
     void *ctx;
     const volatile sig_atomic_t *stop; /* NULL: nobody */
     /* Spaces by other means than cd_tune_space_sketch (tests); NULL: that. */
@@ -101,15 +104,16 @@ typedef struct cd_tune_times {
     uint32_t rounds;
 } cd_tune_times;
 
-/* Makes ranker, spaces and searches; a task that has no space costs only itself. Errors: those of the ranker's open
- * (EUSAGE, EMODEL), ENOMEM. */
+/* Makes ranker, spaces and searches; a task that has no space costs only itself. Errors: those of
+ * the ranker's open (EUSAGE, EMODEL), ENOMEM. */
 cdmpp_status cd_tune_run_new(const cd_tune_unit *unit, uint32_t n, const cd_tune_run_options *o,
                              CD_GIVE cd_tune_run **out, cdmpp_err *err);
 void cd_tune_run_free(CD_TAKE cd_tune_run *r); /* NULL is fine */
 /* A measured record of a task: (1), (3). Errors: ENOMEM, those of follow but EREJECTED. */
 cdmpp_status cd_tune_run_known(cd_tune_run *r, uint32_t task, const cd_record *rec, double seconds,
                                cdmpp_err *err);
-/* A record of this or a like task, to be tried first; *taken (may be NULL): a program of this task follows it. */
+/* A record of this or a like task, to be tried first; *taken (may be NULL): a program of this task
+ * follows it. */
 cdmpp_status cd_tune_run_first(cd_tune_run *r, uint32_t task, const cd_record *rec, bool *taken,
                                cdmpp_err *err);
 /* *end: why it is over. Errors: those of meter, search and ranker. */

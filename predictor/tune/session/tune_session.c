@@ -1,5 +1,6 @@
-/* One run of a tuner from its options to its results. The parts do the work; here is their order: the log and the meter are opened,
- * spaces are made, earlier records are given to the tuner, rounds run, and at last the results are checked. */
+/* One run of a tuner from its options to its results. The parts do the work; here is their order:
+ * the log and the meter are opened, spaces are made, earlier records are given to the tuner, rounds
+ * run, and at last the results are checked. */
 #include "predictor/tune/session/tune_session.h"
 
 #include <errno.h>
@@ -42,9 +43,10 @@ cdmpp_status cd_tune_session_open_board(const cd_tune_session_options *o,
     const cd_remote_about *a = cd_remote_measure_about(m);
     const char *name = cd_remote_measure_name(m);
     if (!a->cpus && !o->threads) {
-        const cdmpp_status st = CD_FAIL(
-            err, EUSAGE, "--threads is missing: %.60s does not say how many processors it has",
-            name); /* before the name goes */
+        /* before the name goes */
+        const cdmpp_status st =
+            CD_FAIL(err, EUSAGE,
+                    "--threads is missing: %.60s does not say how many processors it has", name);
         return cd_remote_measure_close(m), st;
     }
     cd_log_put(o->log, CD_LOG_INFO, "%s measures: %s, %s, instructions: %s", name,
@@ -57,8 +59,9 @@ cdmpp_status cd_tune_session_open_board(const cd_tune_session_options *o,
     return CDMPP_OK;
 }
 
-/* Without a limit each task gets PER_TASK trials, of templates CD_TUNE_TEMPLATE_TRIALS. Rounds are shorter where there are fewer than PER_ROUND trials for each task, so that
- * every task has a round. */
+/* Without a limit each task gets PER_TASK trials, of templates CD_TUNE_TEMPLATE_TRIALS. Rounds are
+ * shorter where there are fewer than PER_ROUND trials for each task, so that every task has a
+ * round. */
 static cd_tune_run_options run_options(cd_tune_session *s) {
     const cd_tune_session_options *o = s->o;
     const uint32_t n = s->what->n;
@@ -156,7 +159,8 @@ static void report_spaces(cd_tune_session *s) {
     }
 }
 
-/* Earlier records come first: what --out has already counts as trials, then what `warm` has is tried before the tuner is asked. */
+/* Earlier records come first: what --out has already counts as trials, then what `warm` has is
+ * tried before the tuner is asked. */
 static cdmpp_status tune(cd_tune_session *s, cdmpp_err *err) {
     const cd_tune_session_options *o = s->o;
     cd_tune_run_options ro = run_options(s);
@@ -209,7 +213,8 @@ static cdmpp_status results(cd_tune_session *s, cdmpp_err *err) {
     return st;
 }
 
-/* Looked at before candidates are measured and before the best ones are: said once. A board is its own business, a GPU's programs hardly need a processor. */
+/* Looked at before candidates are measured and before the best ones are: said once. A board is its
+ * own business, a GPU's programs hardly need a processor. */
 static void say_load(cd_tune_session *s) {
     int64_t threads = 0;
     for (uint32_t i = 0; i < s->what->n; i++)

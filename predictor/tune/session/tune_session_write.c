@@ -1,5 +1,5 @@
-/* The files of a session beside its log of records: rounds as JSON lines, the best records, the trials as OpBench writes them, and the
- * best programs as source. */
+/* The files of a session beside its log of records: rounds as JSON lines, the best records, the
+ * trials as OpBench writes them, and the best programs as source. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -71,7 +71,8 @@ static void real(cd_buf *b, double v) {
     if (v < CD_TUNE_FAILED_S) cd_buf_put_json_real(b, v);
 }
 
-/* OpBench's op_costs: seconds of a trial, seconds with building, the best so far of both, the share of the best of all. */
+/* OpBench's op_costs: seconds of a trial, seconds with building, the best so far of both, the share
+ * of the best of all. */
 static void curve(cd_buf *b, const char *key, const cd_tune_task_state *s) {
     double best = HUGE_VAL, best_all = HUGE_VAL;
     for (size_t k = 0; k < s->n_point; k++) {

@@ -1,16 +1,17 @@
-/* Ansor's task scheduler: the next round goes to the task with the steepest expected fall of weight x latency. In addition it ends the tuning
- * when a round costs more time than it is expected to save. */
+/* Ansor's task scheduler: the next round goes to the task with the steepest expected fall of weight
+ * x latency. In addition it ends the tuning when a round costs more time than it is expected to
+ * save. */
 #include "predictor/tune/session/tune_task_scheduler.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { WINDOW = 3, FAILED_ROUNDS = 4, LEAVE_GROUP_AFTER = 5 };
+enum { WINDOW = 3, FAILED_ROUNDS = 4, LEAVE_GROUP_AFTER = 5, FIRST_PART = 8 };
 #define ALPHA 0.2
 #define BETA  2.0
 
 typedef struct {
-    double weight, flop;
+    double weight, flop, work_s;
     int group;    /* equal numbers are similar; -1: alone */
     double *best; /* (n_trial, cap) the best after each trial */
     size_t n_trial, cap;
@@ -56,7 +57,8 @@ cdmpp_status cd_tune_task_scheduler_new(const cd_tune_task_scheduler_task *task,
         return CD_FAIL(err, ENOMEM, "%u tasks", n);
     }
     *s = (cd_tune_task_scheduler){.o = *o, .unit = u, .n = n};
-    for (uint32_t i = 0; i < n; i++) u[i].weight = task[i].weight, u[i].flop = task[i].flop;
+    for (uint32_t i = 0; i < n; i++)
+        u[i].weight = task[i].weight, u[i].flop = task[i].flop, u[i].work_s = task[i].work_s;
     group(s, task);
     *out = s;
     return CDMPP_OK;
@@ -94,7 +96,8 @@ static cdmpp_status append(double **v, size_t *n, size_t *cap, double x, cdmpp_e
 
 static double speed(const unit *u) { return u->flop / best_of(u); }
 
-/* The fastest of its group, itself included; *others: rounds of the others, at most; false: it is alone. */
+/* The fastest of its group, itself included; *others: rounds of the others, at most; false: it is
+ * alone. */
 static bool group_best(const cd_tune_task_scheduler *s, const unit *u, double *flops,
                        size_t *others) {
     bool any = false;
@@ -122,8 +125,8 @@ cdmpp_status cd_tune_task_scheduler_add(cd_tune_task_scheduler *s, uint32_t task
         CD_TRY(append(&u->best, &u->n_trial, &u->cap, better ? seconds[i] : best, err));
         u->since = better ? 0 : u->since + 1;
         s->trials++;
-        if (u->n_trial % s->o.per_round && i + 1 < n)
-            continue; /* of an earlier run there may be many rounds */
+        /* of an earlier run there may be many rounds */
+        if (u->n_trial % s->o.per_round && i + 1 < n) continue;
         CD_TRY(append(&u->after, &u->n_round, &u->cap_round, best_of(u), err));
     }
     if (took_s > 0) u->took_s += took_s, u->took_n += n;
@@ -143,7 +146,8 @@ double cd_tune_task_scheduler_gain(const cd_tune_task_scheduler *s, uint32_t tas
     return u->best[n - 1] * -expm1(-slope * log1p(b / (double)n));
 }
 
-/* TVM's numbers: what a round may bring is best / rounds at most, or what similar tasks show to be possible. */
+/* TVM's numbers: what a round may bring is best / rounds at most, or what similar tasks show to be
+ * possible. */
 double cd_tune_task_scheduler_gradient(const cd_tune_task_scheduler *s, uint32_t task) {
     const unit *u = &s->unit[task];
     const size_t r = u->n_round;
@@ -196,9 +200,30 @@ static bool enough(const cd_tune_task_scheduler *s) {
     return true;
 }
 
-static uint32_t choose(const cd_tune_task_scheduler *s) {
+/* Of the tasks without a trial the one with most work; s->n: there is none. */
+static uint32_t unseen(const cd_tune_task_scheduler *s) {
     uint32_t best = s->n;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const unit *u = &s->unit[i], *most = best < s->n ? &s->unit[best] : NULL;
+        if (!u->n_round && open_task(s, u) &&
+            (!most || u->weight * u->work_s > most->weight * most->work_s))
+            best = i;
+    }
+    return best;
+}
+
+/* Its first round. A round of full length for each would spend few trials on tasks that take no
+ * time. */
+static uint64_t first_round(const cd_tune_task_scheduler *s) {
+    const uint64_t part = s->n > 1 ? s->o.trials / FIRST_PART / s->n : UINT64_MAX;
+    if (!s->o.trials || part >= s->o.per_round) return s->o.per_round;
+    return part ? part : 1;
+}
+
+static uint32_t choose(const cd_tune_task_scheduler *s) {
+    uint32_t best = unseen(s);
     double least = 0;
+    if (best < s->n) return best;
     for (uint32_t i = 0; i < s->n; i++) {
         const unit *u = &s->unit[i];
         if (!open_task(s, u) || (s->o.runs > 0 && u->n_round && !pays(s, i))) continue;
@@ -207,13 +232,12 @@ static uint32_t choose(const cd_tune_task_scheduler *s) {
             continue;
         best = i;
         least = g;
-        if (!u->n_round) break; /* in their order */
     }
     return best;
 }
 
-/* Limits first, cheapest first; then the gain of what is left; then the choice by the gradient. A round is cut to what the limits
- * leave. */
+/* Limits first, cheapest first; then the gain of what is left; then the choice by the gradient. A
+ * round is cut to what the limits leave. */
 cd_tune_task_scheduler_end cd_tune_task_scheduler_next(cd_tune_task_scheduler *s, double spent_s,
                                                        uint32_t *task, uint32_t *n) {
     uint64_t most = s->o.per_round;
@@ -225,6 +249,7 @@ cd_tune_task_scheduler_end cd_tune_task_scheduler_next(cd_tune_task_scheduler *s
     if (enough(s)) return CD_TUNE_NO_GAIN;
     const uint32_t i = choose(s);
     if (i == s->n) return CD_TUNE_NO_GAIN;
+    if (!s->unit[i].n_round) most = first_round(s);
     if (s->o.trials && s->o.trials - s->trials < most) most = s->o.trials - s->trials;
     if (s->o.trials_per_task && s->o.trials_per_task - s->unit[i].n_trial < most)
         most = s->o.trials_per_task - s->unit[i].n_trial;

@@ -1,5 +1,5 @@
-/* Reads the tasks to tune and gives each its target, hardware and weight. Tasks that cannot be tuned here are left out with a
- * warning: one of them must not stop a run of hours. */
+/* Reads the tasks to tune and gives each its target, hardware and weight. Tasks that cannot be
+ * tuned here are left out with a warning: one of them must not stop a run of hours. */
 #include "predictor/tune/session/tune_tasks.h"
 
 #include <stdlib.h>
@@ -215,7 +215,8 @@ static bool fits(const char *what, uint32_t i, const cd_tune_unit *u) {
     return strtoul(what + 1, &end, 10) == i && end != what + 1 && !*end;
 }
 
-/* Each --task must fit something: a typing error must not shrink a long run without a word. A task that fits twice is taken once. */
+/* Each --task must fit something: a typing error must not shrink a long run without a word. A task
+ * that fits twice is taken once. */
 static cdmpp_status choose(const cd_tune_tasks_options *o, cd_tune_tasks *out, cdmpp_err *err) {
     bool *keep = CD_NEWN(&out->arena, bool, out->n + 1u);
     uint32_t n = 0;

@@ -1,4 +1,5 @@
-/* Asks whether a task has a template before it looks for the processor: a task of a GPU has none, whatever the caches. */
+/* Asks whether a task has a template before it looks for the processor: a task of a GPU has none,
+ * whatever the caches. */
 #include "predictor/tune/session/tune_template.h"
 
 cdmpp_status cd_tune_template_space(const cd_tune_task *t, const cd_tune_template_options *o,

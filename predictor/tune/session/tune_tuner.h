@@ -1,4 +1,5 @@
-/* tune_tuner -- the tuners by name: each is a search with the ranker that it uses, and the space that it searches. */
+/* tune_tuner -- the tuners by name: each is a search with the ranker that it uses, and the space
+ * that it searches. */
 #ifndef CD_TUNE_TUNER_H
 #define CD_TUNE_TUNER_H
 #include "predictor/tune/core/core.h"
@@ -13,7 +14,8 @@ typedef struct cd_tune_tuner {
 /* Trials of a task of tuners of templates, where nothing is said: their point is that these do. */
 enum { CD_TUNE_TEMPLATE_TRIALS = 10 };
 
-/* X(name, what it does, search, ranker or NULL, of templates), F for the first: a new tuner is a row here. */
+/* X(name, what it does, search, ranker or NULL, of templates), F for the first: a new tuner is a
+ * row here. */
 #define CD_TUNER_MAP(F, X)                                                                         \
     F("cdmpp",                                                                                     \
       "best of many by a trained model, its small profile and then the whole, corrected by what "  \
@@ -49,7 +51,8 @@ enum { CD_TUNE_TEMPLATE_TRIALS = 10 };
 /* "cdmpp|cdmpp-evo|..." */
 #define CD_TUNER_FIRST(name, brief, search, ranker, templates) name
 #define CD_TUNER_NEXT(name, brief, search, ranker, templates)  "|" name
-#define CD_TUNERS                                              CD_TUNER_MAP(CD_TUNER_FIRST, CD_TUNER_NEXT)
+
+#define CD_TUNERS CD_TUNER_MAP(CD_TUNER_FIRST, CD_TUNER_NEXT)
 
 const cd_tune_tuner *cd_tune_tuner_find(const char *name); /* NULL: unknown */
 const cd_tune_tuner *cd_tune_tuner_at(size_t i);           /* NULL: no such i */

@@ -1,5 +1,5 @@
-/* A space of recorded candidates. Steps of one class differ only in numbers; each number that varies is a choice, so candidates have neighbours
- * as they have in a space of sketches. */
+/* A space of recorded candidates. Steps of one class differ only in numbers; each number that
+ * varies is a choice, so candidates have neighbours as they have in a space of sketches. */
 #include "predictor/tune/space/space.h"
 
 #include <math.h>
@@ -59,7 +59,8 @@ static uint32_t rank_of(const int32_t *v, uint32_t n, int32_t x) {
     return (uint32_t)((const int32_t *)bsearch(&x, v, n, sizeof *v, ascending) - v);
 }
 
-/* Choices of the members e (n) of class number c of n_class. v (n): work; at: the steps of the numbers. */
+/* Choices of the members e (n) of class number c of n_class. v (n): work; at: the steps of the
+ * numbers. */
 static cdmpp_status choose(cd_arena *a, entry *e, size_t n, uint32_t c, uint32_t n_class,
                            const cd_tune_cand *cand, int32_t *v, uint16_t *at, cdmpp_err *err) {
     const cd_tune_cand *like = &cand[e[0].from];
@@ -90,7 +91,8 @@ static uint32_t count_classes(const entry *e, size_t n) {
     return c;
 }
 
-/* Candidates are sorted by class. Within a class each number that varies becomes a choice: the rank of its value. */
+/* Candidates are sorted by class. Within a class each number that varies becomes a choice: the rank
+ * of its value. */
 static cdmpp_status choose_all(cd_arena *a, entry *e, size_t n, const cd_tune_cand *cand,
                                cdmpp_err *err) {
     uint32_t most = 0, c = 0;
@@ -124,7 +126,8 @@ static cdmpp_status put_in_order(const entry *e, cd_tune_cand *cand, size_t n, c
     return CDMPP_OK;
 }
 
-/* Two sorts: by class, to find what varies within it; then by the choices that come of it, which is the final order. */
+/* Two sorts: by class, to find what varies within it; then by the choices that come of it, which is
+ * the final order. */
 cdmpp_status cd_tune_log_number(cd_arena *a, cd_tune_cand *cand, size_t n, cdmpp_err *err) {
     cd_arena numbers = {0};
     entry *e = cd_mem_zalloc(n + 1, sizeof *e);
@@ -171,7 +174,8 @@ static double distance(const cd_sketch_choice *x, uint32_t n, const cd_tune_cand
     return d;
 }
 
-/* Keeps the CD_TUNE_NEAR nearest by insertion, nearest first; known is their count plus one, so 0 means not looked yet. */
+/* Keeps the CD_TUNE_NEAR nearest by insertion, nearest first; known is their count plus one, so 0
+ * means not looked yet. */
 static void look_around(space *s, uint32_t row) {
     double d[CD_TUNE_NEAR];
     uint32_t *near = s->near + (size_t)row * CD_TUNE_NEAR, m = 0;
@@ -217,7 +221,8 @@ static cdmpp_status change(cd_tune_space *b, const cd_tune_cand *from, uint64_t 
     return CDMPP_OK;
 }
 
-/* Wants each choice from one of the parents, by a random bit, and takes the recorded candidate nearest to that. */
+/* Wants each choice from one of the parents, by a random bit, and takes the recorded candidate
+ * nearest to that. */
 static cdmpp_status cross(cd_tune_space *b, const cd_tune_cand *x, const cd_tune_cand *y,
                           uint64_t i, cd_tune_cand *out, cdmpp_err *err) {
     space *s = (space *)b;
@@ -258,7 +263,8 @@ static double apart(const int32_t *x, const int32_t *y, uint32_t n) {
     return d;
 }
 
-/* Only candidates of the same class have the same numbers at the same places; their distances can be compared. */
+/* Only candidates of the same class have the same numbers at the same places; their distances can
+ * be compared. */
 static cdmpp_status follow_near(const space *s, const cd_record *r, uint32_t *best,
                                 cdmpp_err *err) {
     const uint64_t class = cd_tune_class(r->step, r->n_step);
@@ -314,7 +320,8 @@ static const cd_tune_space_kind kind = {.name = "log",
                                         .follow = follow,
                                         .free = release};
 
-/* Neighbours are found when a candidate is first changed: for all of them at once it would take n^2 distances. */
+/* Neighbours are found when a candidate is first changed: for all of them at once it would take n^2
+ * distances. */
 cdmpp_status cd_tune_space_log(const cd_tune_task *t, const cd_tune_cand *cand, size_t n,
                                uint64_t seed, cd_tune_space **out, cdmpp_err *err) {
     uint32_t most = 1;

@@ -1,13 +1,17 @@
 /* tune_space_sketch -- all that Ansor's rules make of a task, as a space.
  *
- *   cd_sketch_sample {choices, steps} <── sampler: draw, mutate, cross, follow, make        candidate = draft + key
+ *   cd_sketch_sample {choices, steps} <─ sampler: draw, mutate, cross, follow, make  candidate =
+ *     draft + key
  *
- *   walk     0 0 0 | 0 0 1 | .. | 0 1 0 | ..     odometer over the picks, the last fastest. A rejected draft says the
- *                                                choices up to where it broke a rule: the next differs there, so what
- *                                                lies behind is skipped at once
+ *   walk  0 0 0 | 0 0 1 | .. | 0 1 0 | ..  odometer over the picks, the last fastest. A rejected
+ *                                          draft says the
+ *                                          choices up to where it broke a rule: the next differs
+ *                                          there, so what
+ *                                          lies behind is skipped at once
  *
- * (1) The list holds each program once; it is made when first asked for. It is given up where the tile lengths of one
- *     random schedule alone are VAST times too many, else at CD_TUNE_LIST_MAX + 1 programs or WALK steps of the odometer.
+ * (1) The list holds each program once; it is made when first asked for. It is given up where the
+ *     tile lengths of one random schedule alone are VAST times too many, else at CD_TUNE_LIST_MAX +
+ *     1 programs or WALK steps of the odometer.
  * (2) Candidates live in the sampler: until its next call. */
 #include "predictor/tune/space/space.h"
 
@@ -98,7 +102,8 @@ static cdmpp_status walk(cd_tune_space *space, bool first, cd_tune_cand *out, cd
     return st;
 }
 
-/* Tile lengths do not depend on each other, so their numbers multiply; rules forbid some, VAST is for those. */
+/* Tile lengths do not depend on each other, so their numbers multiply; rules forbid some, VAST is
+ * for those. */
 static bool is_vast(sketch_space *s) {
     cd_sketch_sample d;
     for (uint64_t i = 0; i < LOOKS; i++) {
@@ -111,8 +116,8 @@ static bool is_vast(sketch_space *s) {
     return false;
 }
 
-/* Different choices may give the same steps: `seen` drops the copies. A list that outgrows CD_TUNE_LIST_MAX is not whole and is given
- * up by the caller. */
+/* Different choices may give the same steps: `seen` drops the copies. A list that outgrows
+ * CD_TUNE_LIST_MAX is not whole and is given up by the caller. */
 static cdmpp_status list_into(sketch_space *s, cd_tune_key_set *seen, bool *whole, cdmpp_err *err) {
     cd_tune_cand c;
     for (size_t k = 0; k < WALK; k++) {
@@ -140,7 +145,8 @@ static void forget_list(sketch_space *s) {
     s->n_list = 0;
 }
 
-/* Made once. A space that is too large has an empty list, which tells the searches to walk or to draw. */
+/* Made once. A space that is too large has an empty list, which tells the searches to walk or to
+ * draw. */
 static cdmpp_status list(cd_tune_space *space, const cd_tune_cand **all, size_t *n,
                          cdmpp_err *err) {
     sketch_space *s = (sketch_space *)space;

@@ -1,8 +1,10 @@
 /* tune_space_template -- the programs that templates make of a task, best first.
  *
- *   blocks (cd_template_best) ──> programs of Ansor's space ──> list; a program that two blocks make stands at the place of the better one
+ *   blocks (cd_template_best) ─> programs of Ansor's space ─> list; a program that two blocks make
+ *                                                             stands at the place of the better one
  *
- * (1) The list is made at once and is all there is: draws are of it, a change of a candidate is one near it in the order.
+ * (1) The list is made at once and is all there is: draws are of it, a change of a candidate is one
+ *     near it in the order.
  * (2) Candidates of the list live as long as the space, that of follow until the next follow. */
 #include "predictor/tune/space/space.h"
 

@@ -1,24 +1,23 @@
 /* Enumerates the blocks that keep the limits of a processor and orders them by the analytic cost.
  *
  *   S3       all, by the kernel's cost; the best REGISTERS of them
- *     R1, S2   all that fit L1 and L2, of thinned lists of divisors; S1 and the rest in one piece each way
- *       the best KEPT of all   ──> S1 by all divisors, the place of the copy, the unroll limit ──> picked, unlike each other first */
+ *     R1, S2   all that fit L1 and L2, of thinned lists of divisors;
+ *              S1 and the rest in one piece each way
+ *       the best KEPT of all   ──> S1 by all divisors, the place of the copy, the unroll limit
+ *                              ──> picked, unlike each other first */
 #include <math.h>
 #include <string.h>
 
 #include "predictor/tune/template/template_internal.h"
 
 enum { REGISTERS = 20, KEPT = 12, WAYS = 3, INNERMOST = 64, DIVISORS = 1600 };
-/* A candidate that has the registers, the L1 or the L2 block of one that was picked before must be so much cheaper. */
+/* A candidate that has the registers, the L1 or the L2 block of one that was picked before must be
+ * so much cheaper. */
 static const double same_registers = 0.03, same_sum = 0.02, same_l2 = 0.04;
 #define RATIO 1.5 /* of neighbours in lists of lengths */
 #define FAR   1e10
-enum {
-    MOST_R1 = 32,
-    MOST_S2 = 6400,
-    MOST_S1 = 400,
-    LIMITS = 3
-}; /* combinations of a tile; MOST_S2: with the ways of S1 */
+/* combinations of a tile; MOST_S2: with the ways of S1 */
+enum { MOST_R1 = 32, MOST_S2 = 6400, MOST_S1 = 400, LIMITS = 3 };
 static const uint32_t limit[LIMITS] = {16, 64, 512}; /* of Ansor's unroll pragma */
 
 typedef struct {
@@ -31,7 +30,8 @@ static void add_divisor(list *l, int64_t k, int64_t of, double ratio) {
     if (!thin && l->n < DIVISORS) l->v[l->n++] = (int32_t)k;
 }
 
-/* Ascending; `ratio`: those that are less than so many times the one before are left out, but for the last. */
+/* Ascending; `ratio`: those that are less than so many times the one before are left out, but for
+ * the last. */
 static void divisors(int64_t of, double ratio, list *out) {
     out->n = 0;
     int64_t k = 1;
@@ -41,7 +41,8 @@ static void divisors(int64_t of, double ratio, list *out) {
         if (of % k == 0 && of / k > k && of / k <= INT32_MAX) add_divisor(out, of / k, of, ratio);
 }
 
-/* Divisors of n extents, thinned until their combinations are at most `most`: what a search in many loops costs is bounded. */
+/* Divisors of n extents, thinned until their combinations are at most `most`: what a search in many
+ * loops costs is bounded. */
 static void all_divisors(const int64_t *of, uint32_t n, double most, list *out) {
     double count = FAR;
     for (double ratio = RATIO; count > most && ratio < FAR; ratio *= RATIO) {
@@ -206,7 +207,8 @@ static bool feeds_threads(const finder *f, const cd_template_block *b) {
     return tiles >= f->m->threads || tiles == most;
 }
 
-/* S1 takes of each axis all that S2 leaves, or nothing: the cheapest of these ways stands for all S1. */
+/* S1 takes of each axis all that S2 leaves, or nothing: the cheapest of these ways stands for all
+ * S1. */
 static void each_way(finder *f, cd_template_block *b) {
     cd_template_block best = {.cost = (double)INFINITY};
     uint32_t open[CD_TEMPLATE_AXES], n_open = 0;

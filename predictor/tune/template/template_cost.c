@@ -1,25 +1,33 @@
-/* The analytic cost of a block: its runs of multiply-adds, bytes that come from the next cache, and the copy of a guarded operand. Its unit is the time of one
- * vector multiply-add; only the order that it gives matters.
+/* The analytic cost of a block: its runs of multiply-adds, bytes that come from the next cache, and
+ * the copy of a guarded operand. Its unit is the time of one vector multiply-add; only the order
+ * that it gives matters.
  *
- *   a run     all turns of R1 over one S3 tile; where S2 is 1, of R0 too, for the sums stay in their registers
- *     the longest of: its multiply-adds, its loads, its chain of sums less what runs beside it; and its loops' own instructions */
+ *   a run     all turns of R1 over one S3 tile; where S2 is 1, of R0 too, for the sums stay in
+ *             their registers
+ *     the longest of: its multiply-adds, its loads, its chain of sums less what runs beside it; and
+ *     its loops' own instructions */
 #include <math.h>
 
 #include "predictor/tune/template/template_internal.h"
 
-/* These numbers were chosen by the order of measured templates of ten tasks on a Zen 4; the tasks that docs/results compares on are none of them.
- * A vector load; the load of one element to all lanes; that of one element to its lane; how long a sum waits for the one before. */
+/* These numbers were chosen by the order of measured templates of ten tasks on a Zen 4; the tasks
+ * that docs/results compares on are none of them. A vector load; the load of one element to all
+ * lanes; that of one element to its lane; how long a sum waits for the one before. */
 static const double load = 1, spread = 0.5, gather = 1.5, latency = 4;
-/* The begin and end of a run whose loops stay loops, and of one that is written out; a turn of a loop. A row of a copy, a vector of it. */
+/* The begin and end of a run whose loops stay loops, and of one that is written out; a turn of a
+ * loop. A row of a copy, a vector of it. */
 static const double run_loops = 12, run_text = 0.5, turn = 1, row = 6, move = 2;
-/* So many multiply-adds are under way at once. Beyond `text` of them a loop body no longer fits the decoded instructions, and costs so much more. */
+/* So many multiply-adds are under way at once. Beyond `text` of them a loop body no longer fits the
+ * decoded instructions, and costs so much more. */
 static const double window = 200, text = 450, long_text = 1.3;
-/* The generators keep sums in variables for as long as a loop lasts. Without one they are elements of a buffer, which the compiler only follows through so many
- * multiply-adds of one row; else they are stored and loaded again. Elements of a window that slides over the tile are kept for later by the compiler, who then
- * has too few registers for the sums. */
+/* The generators keep sums in variables for as long as a loop lasts. Without one they are elements
+ * of a buffer, which the compiler only follows through so many multiply-adds of one row; else they
+ * are stored and loaded again. Elements of a window that slides over the tile are kept for later by
+ * the compiler, who then has too few registers for the sums. */
 static const double followed = 32, stored = 1.5, slid = 1.4, spread_rows = 1.12,
                     spread_vectors = 1.5;
-/* Bytes that come in that time from L2, and from what is behind it; what is left of that beside the runs. */
+/* Bytes that come in that time from L2, and from what is behind it; what is left of that beside the
+ * runs. */
 static const double from_l2 = 32, from_far = 10, beside_runs = 0.25;
 /* A body of so few multiply-adds is written out whatever the pragma says (codegen_unroll.c). */
 enum { ALWAYS = 50 };
@@ -75,7 +83,8 @@ static double loads_of(const cd_template_nest *n, const cd_template_machine *m,
     return load * (double)(needed(n, o, s3, false) * cd_template_vectors(m, s3[v]));
 }
 
-/* The best that the tile can do: the sums are far enough apart, nothing but its own operands is loaded. */
+/* The best that the tile can do: the sums are far enough apart, nothing but its own operands is
+ * loaded. */
 double cd_template_kernel_cost(const cd_template_nest *n, const cd_template_machine *m,
                                const int32_t *s3) {
     return fmax((double)cd_template_accumulators(n, m, s3),
@@ -84,13 +93,13 @@ double cd_template_kernel_cost(const cd_template_nest *n, const cd_template_mach
 
 /* ---- a run ---- */
 typedef struct {
-    int32_t tile
-        [CD_TEMPLATE_AXES]; /* whose sums are in registers: S3, or S2 x S3 where the body is written out */
+    /* whose sums are in registers: S3, or S2 x S3 where the body is written out */
+    int32_t tile[CD_TEMPLATE_AXES];
     double rows, sums;  /* of the tile: sums, vectors of sums */
     double turns, text; /* of the loops of the sum in a run; of those in one text */
     bool kept;          /* the sums stay from R0 turn to R0 turn */
-    double
-        slower; /* S2 is part of the tile: the compiler makes more of it than of an S3 of that size */
+    /* S2 is part of the tile: the compiler makes more of it than of an S3 of that size */
+    double slower;
 } run;
 
 static double product(const int32_t *len, uint32_t from, uint32_t to) {
@@ -99,7 +108,8 @@ static double product(const int32_t *len, uint32_t from, uint32_t to) {
     return p;
 }
 
-/* The code generators write a loop out if its statements, a vector counts as one, are within the pragma's limit. */
+/* The code generators write a loop out if its statements, a vector counts as one, are within the
+ * pragma's limit. */
 static bool written_out(const run *r, double times, uint32_t limit) {
     return r->rows * times <= limit || r->sums * times <= ALWAYS;
 }
@@ -138,7 +148,8 @@ static run run_of(const cd_template_nest *n, const cd_template_machine *m,
     return r;
 }
 
-/* In a run that is written out, an operand that the nearest loop of S2 does not move stays in registers, if they are enough for it. */
+/* In a run that is written out, an operand that the nearest loop of S2 does not move stays in
+ * registers, if they are enough for it. */
 static bool stays(const cd_template_nest *n, const cd_template_machine *m,
                   const cd_template_block *b, const cd_template_operand *o, const run *r) {
     uint32_t axis = n->n_space;
@@ -192,8 +203,9 @@ static int64_t gcd(int64_t a, int64_t b) {
     return a;
 }
 
-/* What a row takes of a cache, a line at least. In L1 rows that are a power of two apart meet in the same sets: if these have not enough ways, it is as if each row
- * reached to the next such place. */
+/* What a row takes of a cache, a line at least. In L1 rows that are a power of two apart meet in
+ * the same sets: if these have not enough ways, it is as if each row reached to the next such
+ * place. */
 static int64_t row_bytes(const cd_template_machine *m, const cd_template_operand *o, int64_t bytes,
                          int64_t rows, cd_template_place place) {
     if (place == CD_TEMPLATE_PACKED) return bytes;
@@ -228,8 +240,8 @@ typedef struct {
     uint32_t n;
     uint32_t axis[5 * CD_TEMPLATE_AXES];
     int64_t trips[5 * CD_TEMPLATE_AXES];
-    int64_t tile[5 * CD_TEMPLATE_AXES + 1]
-                [CD_TEMPLATE_AXES]; /* [k]: what lies inside of loops 0 .. k-1 */
+    /* [k]: what lies inside of loops 0 .. k-1 */
+    int64_t tile[5 * CD_TEMPLATE_AXES + 1][CD_TEMPLATE_AXES];
 } loops;
 
 static void add_loop(loops *l, uint32_t axis, int64_t trips, uint32_t n_axis) {
@@ -253,8 +265,8 @@ static void loops_of(const cd_template_nest *n, const cd_template_block *b, loop
     for (uint32_t a = n->n_space; a < n->n_axis; a++) add_loop(l, a, b->r1[a], n->n_axis);
 }
 
-/* The outermost place from which on everything fits: what lies there comes once for each turn of the loops outside, but for turns of the nearest ones that do
- * not move this operand. */
+/* The outermost place from which on everything fits: what lies there comes once for each turn of
+ * the loops outside, but for turns of the nearest ones that do not move this operand. */
 static double traffic(const cd_template_nest *n, const cd_template_machine *m,
                       const cd_template_block *b, const loops *l, cd_template_place place,
                       double cache) {
@@ -293,7 +305,8 @@ static double copy_cost(const cd_template_nest *n, const cd_template_machine *m,
     return times * rows * (row + move * (double)cd_template_vectors(m, last));
 }
 
-/* A copy for each S0 or R0 block is made again where blocks overlap; one before everything goes through the caches once more. */
+/* A copy for each S0 or R0 block is made again where blocks overlap; one before everything goes
+ * through the caches once more. */
 static double guarded_cost(const cd_template_nest *n, const cd_template_machine *m,
                            const cd_template_block *b, const cd_template_operand *o) {
     int64_t tile[CD_TEMPLATE_AXES];
@@ -336,7 +349,8 @@ static double with_moves(const cd_template_nest *n, const cd_template_machine *m
     return fmax(runs, fmax(l2, far)) + beside_runs * (l2 + far);
 }
 
-/* The threads end when the last one does: S0 tiles that do not part evenly leave some of them waiting. */
+/* The threads end when the last one does: S0 tiles that do not part evenly leave some of them
+ * waiting. */
 static double waiting(const cd_template_nest *n, const cd_template_machine *m,
                       const cd_template_block *b) {
     double tiles = 1;

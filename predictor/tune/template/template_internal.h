@@ -7,7 +7,8 @@
 
 /* Bytes. WAY: of L1, a page, for it is looked up before addresses are translated. */
 enum { CD_TEMPLATE_ELEMENT = 4, CD_TEMPLATE_LINE = 64, CD_TEMPLATE_WAY = 4096 };
-/* What of a cache the tiles may have: the rest is for stacks, pointers and lines that came too many. */
+/* What of a cache the tiles may have: the rest is for stacks, pointers and lines that came too
+ * many. */
 #define CD_TEMPLATE_L1_SHARE 0.75
 #define CD_TEMPLATE_L2_SHARE 0.6
 
@@ -30,7 +31,8 @@ typedef enum cd_template_place {
 int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_machine *m,
                           const cd_template_operand *o, const int64_t *tile,
                           cd_template_place place);
-/* Sets the cheapest of these limits of the unroll pragma, the cheapest place of the copy, and the cost. */
+/* Sets the cheapest of these limits of the unroll pragma, the cheapest place of the copy, and the
+ * cost. */
 void cd_template_choose(const cd_template_nest *n, const cd_template_machine *m,
                         const uint32_t *limit, uint32_t n_limit, cd_template_block *b);
 #endif

@@ -1,5 +1,5 @@
-/* What templates know of a processor, from this machine or from a description. What is not known is an error, for tiles of a guessed cache would be called
- * computed. */
+/* What templates know of a processor, from this machine or from a description. What is not known is
+ * an error, for tiles of a guessed cache would be called computed. */
 #include "predictor/tune/template/template.h"
 #include "profiler/host/host.h"
 

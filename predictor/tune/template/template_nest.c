@@ -1,4 +1,5 @@
-/* Recognises sums of products in a task's definition: its one sum, the two elements that are multiplied, and the factor of each axis in their indices. */
+/* Recognises sums of products in a task's definition: its one sum, the two elements that are
+ * multiplied, and the factor of each axis in their indices. */
 #include <string.h>
 
 #include "predictor/tune/template/template_internal.h"

@@ -1,5 +1,6 @@
-/* A block as a program: the steps of a sketch with the block's lengths, and behind them what else it decides, are a record that the space follows. What the
- * space follows is one of its own programs. */
+/* A block as a program: the steps of a sketch with the block's lengths, and behind them what else
+ * it decides, are a record that the space follows. What the space follows is one of its own
+ * programs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -89,7 +90,8 @@ static void set_rest(wanted *w, const cd_record_step *fused) {
         if (w->n->in[k].guarded && !inlined(w, w->n->in[k].op)) want_copy(w, fused, w->n->in[k].op);
 }
 
-/* Of the sketches that attach the result the one with most levels: the sums leave their L2 block at once. */
+/* Of the sketches that attach the result the one with most levels: the sums leave their L2 block at
+ * once. */
 static bool find_sketch(wanted *w, const cd_sketch_space *space) {
     int32_t level = -1;
     const cd_record_step *best = NULL;

@@ -1,5 +1,6 @@
-/* The C generator's entry: places tensors, finds packed parameters, decides which loops are unrolled and vectorised, lists buffers,
- * and has the text written. Tensors that fit go to the stack, others to scratch buffers of the caller. */
+/* The C generator's entry: places tensors, finds packed parameters, decides which loops are
+ * unrolled and vectorised, lists buffers, and has the text written. Tensors that fit go to the
+ * stack, others to scratch buffers of the caller. */
 #include "profiler/codegen/c/c.h"
 
 #include <string.h>
@@ -28,8 +29,8 @@ static cdmpp_status pack(cd_c_writer *g, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A packed parameter has as many elements as its digits make places; per-thread scratch is rounded up to 64, so that threads do not
- * share cache lines. */
+/* A packed parameter has as many elements as its digits make places; per-thread scratch is rounded
+ * up to 64, so that threads do not share cache lines. */
 static cd_codegen_buffer describe(const cd_c_writer *g, uint32_t t) {
     const cd_codegen_slot *s = &g->plan.slot[t];
     cd_codegen_buffer b = {.name = cd_arena_text(&g->out->arena, g->nest->tensor[t].name),
@@ -88,7 +89,8 @@ static cdmpp_status launch(cd_c_writer *g, cdmpp_err *err) {
     return c->launch->entry ? CDMPP_OK : CD_FAIL(err, ENOMEM, "code");
 }
 
-/* The order matters: vectorisation reads which loops TVM unrolls, and LLVM's unrolling reads which loops are vectors. */
+/* The order matters: vectorisation reads which loops TVM unrolls, and LLVM's unrolling reads which
+ * loops are vectors. */
 static cdmpp_status prepare(cd_c_writer *g, cdmpp_err *err) {
     cd_arena *a = &g->out->arena;
     const uint32_t n = g->nest->n_tensor + 1;

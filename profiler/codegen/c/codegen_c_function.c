@@ -14,7 +14,8 @@ static void parameters(cd_c_writer *g, cd_buf *out) {
     }
 }
 
-/* What a call passes for them. from_arg: the entry has only the array. unit: whose scratch; NULL: the first thread's. */
+/* What a call passes for them. from_arg: the entry has only the array. unit: whose scratch; NULL:
+ * the first thread's. */
 static void arguments(cd_c_writer *g, cd_buf *out, bool from_arg, const char *unit) {
     const char *comma = "";
     for (uint32_t t = 0; t < g->plan.n_slot; t++) {
@@ -127,7 +128,8 @@ static double stores(const cd_ast *t, int32_t from, int32_t to) {
     return n;
 }
 
-/* Loop k becomes a part, unless loops or conditions stand around it, or the number of its iterations is not known. */
+/* Loop k becomes a part, unless loops or conditions stand around it, or the number of its
+ * iterations is not known. */
 static cdmpp_status add_part(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     cd_codegen_code *c = g->out;
@@ -185,7 +187,8 @@ static void put_parts(cd_c_writer *g) {
     cd_buf_puts(out, "}\n}\n");
 }
 
-/* NAME_body has one restrict parameter for each buffer; NAME takes the array of pointers and calls it. */
+/* NAME_body has one restrict parameter for each buffer; NAME takes the array of pointers and calls
+ * it. */
 cdmpp_status cd_c_write_program(cd_c_writer *g, cdmpp_err *err) {
     cd_c_function f;
     cd_buf head = {0};

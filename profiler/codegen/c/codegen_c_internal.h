@@ -1,4 +1,5 @@
-/* codegen_c_internal -- the C generator: text of nested loops, with pointers, quotients and kept elements placed at the loop that they belong to.
+/* codegen_c_internal -- the C generator: text of nested loops, with pointers, quotients and kept
+ * elements placed at the loop that they belong to.
  *
  *   scope 0  the function          defs: float *p1 = t1 + ...;
  *     scope 1  for (v0 ...)        defs: const float *p2 = t0 + 640L*v0;
@@ -13,7 +14,8 @@
  *       stay the same from turn to turn, are kept in variables meanwhile: the
  *       loop's tokens become names, tokens for loading and storing stand around it;
  *   (4) a parallel loop's body is a function of its own with a scope 0 of its own.
- * GCC would hoist and keep less: aliasing between parameters and the length of the bodies stop it. Private to the room. */
+ * GCC would hoist and keep less: aliasing between parameters and the length of the bodies stop it.
+ * Private to the room. */
 #ifndef CD_CODEGEN_C_INTERNAL_H
 #define CD_CODEGEN_C_INTERNAL_H
 #include "profiler/codegen/code/code.h"
@@ -47,8 +49,8 @@ typedef struct cd_c_token {
     int ptr_depth, if_depth;
     int64_t off;
     uint8_t lanes;
-    bool store, closed,
-        safe; /* closed: does not count any more; safe: may be touched without its condition */
+    /* closed: does not count any more; safe: may be touched without its condition */
+    bool store, closed, safe;
 } cd_c_token;
 
 typedef struct cd_c_pair { /* two lanes that were stored and are still in variable `reg` */
@@ -74,10 +76,11 @@ typedef struct cd_c_writer {
     cd_codegen_code *out;
     bool *copy; /* (ast->n) loops to write out */
     bool *vec;  /* (ast->n) loops of vectors */
-    const uint32_t
-        *scratch;       /* (n_slot) number of the buffer in the code; UINT32_MAX: on the stack */
-    uint32_t *instance; /* (n_slot) which declaration of a stack buffer is the current one */
-    int *home;          /* (n_slot) scope that declares it */
+    /* (n_slot) number of the buffer in the code; UINT32_MAX: on the stack */
+    const uint32_t *scratch;
+    /* (n_slot) which declaration of a stack buffer is the current one */
+    uint32_t *instance;
+    int *home;                      /* (n_slot) scope that declares it */
     const cd_codegen_digit **digit; /* (n_slot) packed parameters */
     uint32_t *n_digit;
     cd_c_function fn;
@@ -89,9 +92,11 @@ typedef struct cd_c_writer {
     uint32_t max_lanes; /* of 4-byte elements */
     uint32_t lanes;     /* of the chunk being written; 0: scalars */
     bool in_function;   /* of a parallel loop */
-    bool rest;          /* something stands outside of the outermost parallel loops: no parts */
+    /* something stands outside of the outermost parallel loops: no parts */
+    bool rest;
     uint32_t cap_part;
-    bool oom, stray; /* stray: an index was written that depends on the lane, EUNSUPPORTED */
+    /* stray: an index was written that depends on the lane, EUNSUPPORTED */
+    bool oom, stray;
 } cd_c_writer;
 
 static inline cd_c_scope *cd_c_top(cd_c_writer *g) { return &g->fn.scope[g->fn.depth]; }
@@ -110,10 +115,12 @@ void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_co
 void cd_c_tokens_resolve(cd_c_writer *g, const cd_buf *in, cd_buf *out);
 /* The name of a tensor's memory: "t3", of a stack buffer "t3_1". */
 void cd_c_write_tensor_name(const cd_c_writer *g, cd_buf *out, uint32_t tensor, uint32_t instance);
-/* The text since token `first` is complete: of its tokens only which tensors they touch is kept, for loops around it. */
+/* The text since token `first` is complete: of its tokens only which tensors they touch is kept,
+ * for loops around it. */
 void cd_c_tokens_close(cd_c_writer *g, uint32_t first);
 
-/* ---- codegen_c_pair.c: pairs of lanes in variables, until a loop or a condition begins or ends ---- */
+/* ---- codegen_c_pair.c: pairs of lanes in variables, until a loop or a condition begins or ends
+ * ---- */
 /* Forget all; forget what a store overwrites; remember a stored pair that is in variable reg. */
 void cd_c_pair_clear(cd_c_writer *g);
 void cd_c_pair_overwrite(cd_c_writer *g, const cd_c_token *store);
@@ -124,7 +131,8 @@ uint32_t cd_c_pair_find(const cd_c_writer *g, const cd_c_token *load); /* its va
 /* Flat index, from the applied indices x of an access. */
 void cd_c_flat_index(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, uint32_t n,
                      cd_codegen_affine *out);
-/* An applied expression as text: a scalar, or with write_vector a vector of g->lanes elements. Errors: EUNSUPPORTED. */
+/* An applied expression as text: a scalar, or with write_vector a vector of g->lanes elements.
+ * Errors: EUNSUPPORTED. */
 cdmpp_status cd_c_write_value(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 cdmpp_status cd_c_write_vector(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 
@@ -143,7 +151,8 @@ static inline const char *cd_c_vector(cd_dtype t) {
 void cd_c_vectorize(cd_c_writer *g);
 
 /* ---- codegen_c_stmt.c ---- */
-/* Nodes from .. end-1 are stores of one tuple whose values must all be known first; from + 1: just one. */
+/* Nodes from .. end-1 are stores of one tuple whose values must all be known first; from + 1: just
+ * one. */
 int32_t cd_c_tuple_end(const cd_nest *nest, int32_t from, int32_t to);
 /* The text of nodes from .. to-1, to the current scope. Errors: EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_c_write_range(cd_c_writer *g, int32_t from, int32_t to, cdmpp_err *err);

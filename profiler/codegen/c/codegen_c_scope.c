@@ -1,5 +1,6 @@
-/* Scopes of a C program: names for pointers and quotients, tokens for accesses, and keeping elements in variables while a loop
- * runs. It does by hand what GCC's loop-invariant motion and scalar replacement cannot prove to be allowed. */
+/* Scopes of a C program: names for pointers and quotients, tokens for accesses, and keeping
+ * elements in variables while a loop runs. It does by hand what GCC's loop-invariant motion and
+ * scalar replacement cannot prove to be allowed. */
 #include "profiler/codegen/c/codegen_c_internal.h"
 
 #include <string.h>
@@ -139,8 +140,8 @@ static uint32_t find_ptr(cd_c_writer *g, uint32_t tensor, uint32_t parent,
     return id;
 }
 
-/* Builds the pointer scope by scope: the terms of each depth are added where that depth is opened, so that inner loops only add
- * their own. */
+/* Builds the pointer scope by scope: the terms of each depth are added where that depth is opened,
+ * so that inner loops only add their own. */
 static uint32_t pointer(cd_c_writer *g, uint32_t tensor, const cd_codegen_affine *flat,
                         int *depth) {
     uint32_t ptr = 0;
@@ -198,7 +199,8 @@ static bool put_direct(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_co
     return true;
 }
 
-/* A load of two lanes that are still in a variable needs no token. A lane that is left in the index has no text. */
+/* A load of two lanes that are still in a variable needs no token. A lane that is left in the index
+ * has no text. */
 void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_codegen_affine *flat,
                        uint32_t lanes, bool store) {
     int depth;
@@ -225,7 +227,8 @@ void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_co
     }
 }
 
-/* One token for each tensor stays, without a place: it only prevents that a loop around keeps the tensor. */
+/* One token for each tensor stays, without a place: it only prevents that a loop around keeps the
+ * tensor. */
 void cd_c_tokens_close(cd_c_writer *g, uint32_t first) {
     uint32_t n = first;
     for (uint32_t k = first; k < g->n_token; k++) {
@@ -264,7 +267,8 @@ static uint32_t place(const cd_c_writer *g, kept *k, const cd_c_token *t, uint32
     return k->n++;
 }
 
-/* All accesses of the loop to one tensor: they must use one pointer from outside the loop, and be unconditional or safe. */
+/* All accesses of the loop to one tensor: they must use one pointer from outside the loop, and be
+ * unconditional or safe. */
 static void examine(const cd_c_writer *g, const cd_c_scope *s, kept *k) {
     const cd_codegen_slot *slot = &g->plan.slot[k->tensor];
     if (strcmp(cd_codegen_value_type(CD_DIALECT_C, slot->dtype),
@@ -300,8 +304,8 @@ static void outer_token(cd_c_writer *g, cd_buf *out, const cd_c_token *like, int
     new_token(g, &t);
 }
 
-/* Tokens of the loop become variables; loads before the loop and stores after it are tokens of the scope around, so that a loop
- * further out may keep them too. */
+/* Tokens of the loop become variables; loads before the loop and stores after it are tokens of the
+ * scope around, so that a loop further out may keep them too. */
 static void keep(cd_c_writer *g, const cd_c_scope *s, kept *k, uint32_t last, cd_buf *before,
                  cd_buf *after) {
     for (uint32_t i = 0; i < k->n; i++) k->reg[i] = ++g->n_reg;
@@ -338,7 +342,8 @@ static void keep_all(cd_c_writer *g, const cd_c_scope *s, cd_buf *before, cd_buf
     }
 }
 
-/* Text of a closed loop: loads of kept elements, head, definitions, body, stores. Pointers declared in the loop end with it. */
+/* Text of a closed loop: loads of kept elements, head, definitions, body, stores. Pointers declared
+ * in the loop end with it. */
 void cd_c_scope_close_loop(cd_c_writer *g, const char *head) {
     cd_buf before = {0}, after = {0};
     cd_c_scope *s = cd_c_top(g);
@@ -354,8 +359,8 @@ void cd_c_scope_close_loop(cd_c_writer *g, const char *head) {
     cd_buf_puts(out, "}\n");
     if (after.n) cd_buf_put(out, after.p, after.n);
     if (before.oom || after.oom || s->defs.oom || s->body.oom) g->oom = true;
-    for (uint32_t k = first; k < g->n_token;
-         k++) /* pointers of the loop are out of sight: such tokens can only hinder */
+    /* pointers of the loop are out of sight: such tokens can only hinder */
+    for (uint32_t k = first; k < g->n_token; k++)
         if (g->token[k].ptr_depth > g->fn.depth) g->token[k].ptr_depth = INT32_MAX;
     while (g->fn.n_ptr && g->fn.ptr[g->fn.n_ptr - 1].depth > g->fn.depth) g->fn.n_ptr--;
     uint32_t n = 0;

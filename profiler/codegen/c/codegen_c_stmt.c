@@ -1,5 +1,5 @@
-/* Statements of a C program: stores (of scalars, vectors, tuples), loops (unrolled, plain, in vectors), conditions and
- * declarations. */
+/* Statements of a C program: stores (of scalars, vectors, tuples), loops (unrolled, plain, in
+ * vectors), conditions and declarations. */
 #include <stdio.h>
 
 #include "profiler/codegen/c/codegen_c_internal.h"
@@ -126,7 +126,8 @@ static bool reads_none(void *ctx, const cd_expr *e) {
     return e->op != CD_LOAD || (uint32_t)e->u.i < t->first || (uint32_t)e->u.i > t->last;
 }
 
-/* Nodes from..: stores to the results of one operator at one place, of which a later one reads an earlier. */
+/* Nodes from..: stores to the results of one operator at one place, of which a later one reads an
+ * earlier. */
 int32_t cd_c_tuple_end(const cd_nest *nest, int32_t from, int32_t to) {
     const cd_ast *t = nest->ast;
     int32_t k = from + 1;
@@ -137,8 +138,9 @@ int32_t cd_c_tuple_end(const cd_nest *nest, int32_t from, int32_t to) {
         if (n->dead || n->kind != CD_AST_STORE || n->tensor != o->tensor + (uint32_t)(k - from) ||
             n->n != o->n)
             break;
+        /* the next operator's */
         if (nest->tensor[n->tensor].output != nest->tensor[o->tensor].output + (uint32_t)(k - from))
-            break; /* the next operator's */
+            break;
         bool same = true;
         for (uint32_t d = 0; d < n->n; d++) same &= n->x[d] == o->x[d];
         if (!same) break;
@@ -265,7 +267,8 @@ static cdmpp_status loop(cd_c_writer *g, int32_t k, cdmpp_err *err) {
 
 /* ---- others ---- */
 
-/* A condition that the ranges decide is not written. Pairs in variables do not survive a condition. */
+/* A condition that the ranges decide is not written. Pairs in variables do not survive a
+ * condition. */
 static cdmpp_status branch(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     const cd_expr *c = cd_codegen_env_apply(&g->env, n->e);

@@ -30,8 +30,8 @@ void cd_c_flat_index(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, u
         return;
     }
     for (uint32_t d = 0; d < n && d < s->n_dim; d++) {
-        if (s->extent[d] == 1 && !s->is_arg)
-            continue; /* a region of one: its index is its minimum */
+        /* a region of one: its index is its minimum */
+        if (s->extent[d] == 1 && !s->is_arg) continue;
         cd_codegen_env_affine_applied(&g->env, x[d], &a);
         cd_codegen_affine_add(&g->env, out, &a, s->stride[d]);
         if (!s->min) continue;
@@ -224,7 +224,8 @@ static cdmpp_status cast(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_er
     return CDMPP_OK;
 }
 
-/* A value that does not depend on the lane is a scalar, spread. An operator without a vector form is computed lane by lane. */
+/* A value that does not depend on the lane is a scalar, spread. An operator without a vector form
+ * is computed lane by lane. */
 cdmpp_status cd_c_write_vector(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     if (!cd_codegen_env_has_lane(&g->env, e)) return splat(g, out, e, err);
     switch ((cd_expr_op)e->op) {

@@ -1,12 +1,13 @@
-/* Decides which loops become vectors: those that the schedule vectorised, and serial ones that LLVM's vectorisers would take. In
- * these every turn writes elements of its own, in a row, from elements that are in a row or the same for all. */
+/* Decides which loops become vectors: those that the schedule vectorised, and serial ones that
+ * LLVM's vectorisers would take. In these every turn writes elements of its own, in a row, from
+ * elements that are in a row or the same for all. */
 #include <string.h>
 
 #include "profiler/codegen/c/codegen_c_internal.h"
 
 #define LEAST 4 /* turns of a serial loop that are worth it */
-#define SHARED                                                                                     \
-    4 /* statements that must share lanes loaded one by one; GCC's own vectors are better with fewer */
+/* statements that must share lanes loaded one by one; GCC's own vectors are better with fewer */
+#define SHARED 4
 
 typedef struct {
     cd_c_writer *g;
@@ -20,7 +21,8 @@ static bool types_fit(void *ctx, const cd_expr *e) {
     return e->op == CD_STR || e->type == CD_BOOL || cd_c_has_vector(e->type);
 }
 
-/* Factor of the lane; 0 where it occurs in no linear way or not at all, *linear false in the first case. */
+/* Factor of the lane; 0 where it occurs in no linear way or not at all, *linear false in the first
+ * case. */
 static int64_t factor(const cd_c_writer *g, const cd_codegen_affine *flat, bool *linear) {
     int64_t k = 0;
     *linear = true;
@@ -125,7 +127,8 @@ static bool reads_other(void *ctx, const cd_expr *e) {
     return e->op != CD_LOAD || (uint32_t)e->u.i != j->store->tensor;
 }
 
-/* The places of the lanes must differ; a reduction whose lanes may write one element is not allowed. */
+/* The places of the lanes must differ; a reduction whose lanes may write one element is not
+ * allowed. */
 static bool store_fits(candidate *j, const cd_ast_node *n, int32_t k) {
     cd_c_writer *g = j->g;
     cd_codegen_affine flat;
@@ -139,11 +142,12 @@ static bool store_fits(candidate *j, const cd_ast_node *n, int32_t k) {
     const bool known = flat_of(g, n->tensor, n->x, n->n, &flat);
     const int64_t at = known ? factor(g, &flat, &linear) : 0;
     if (j->strict) return at == 1 && store_of(j, n->tensor) == n && clean(j, n->e);
-    return at != 0 ||
-           cd_expr_visit(n->e, reads_other, j); /* a reduction whose lanes may meet is none */
+    /* a reduction whose lanes may meet is none */
+    return at != 0 || cd_expr_visit(n->e, reads_other, j);
 }
 
-/* All statements of the loop must fit. In strict mode (not asked for by the schedule) inner loops must be unrolled. */
+/* All statements of the loop must fit. In strict mode (not asked for by the schedule) inner loops
+ * must be unrolled. */
 static bool body_fits(candidate *j, int32_t from, int32_t to) {
     const cd_ast *t = j->g->t;
     uint32_t stores = 0;

@@ -1,8 +1,9 @@
 /* The door of profiler/codegen/code: other rooms include this header and no other of the room.
  *
- * Generated programs (codegen_code.h), and what the generators of C and of GPU dialects share: where tensors are stored (plan), the
- * order of packed weights (pack), ranges and affine forms of index expressions (range, affine), expressions as text (expr), and
- * which loops are unrolled (unroll). */
+ * Generated programs (codegen_code.h), and what the generators of C and of GPU dialects share:
+ * where tensors are stored (plan), the order of packed weights (pack), ranges and affine forms of
+ * index expressions (range, affine), expressions as text (expr), and which loops are unrolled
+ * (unroll). */
 #ifndef CD_PROFILER_CODEGEN_CODE_DOOR_H
 #define CD_PROFILER_CODEGEN_CODE_DOOR_H
 #include "features/program/program.h"
@@ -19,7 +20,8 @@ typedef struct cd_codegen_ranges {
     const cd_bound *var; /* (n) by variable number; lo > hi: nothing known */
 } cd_codegen_ranges;
 
-/* Bounds of e, both included; CD_NEG_INF and CD_INF where nothing is known. `r` NULL: no variable is known. */
+/* Bounds of e, both included; CD_NEG_INF and CD_INF where nothing is known. `r` NULL: no variable
+ * is known. */
 cd_bound cd_codegen_range_of(const cd_codegen_ranges *r, const cd_expr *e);
 /* Does a condition hold? 1: always, 0: never, -1: not known. */
 int cd_codegen_range_decide(const cd_codegen_ranges *r, const cd_expr *cond);
@@ -57,10 +59,11 @@ typedef struct cd_codegen_affine {
 typedef struct cd_codegen_env {
     cd_expr_pool pool;
     uint32_t n_var; /* of the nest; number n_var is the lane */
+    /* both: the variable plus the lane */
     struct cd_codegen_env_var {
         bool fixed, lane, both;
         int64_t value;
-    } * var;                          /* both: the variable plus the lane */
+    } * var;
     struct cd_codegen_env_var *plain; /* (n_var + 1) all themselves: see cd_codegen_env_at_lane */
     cd_bound *bound;                  /* (n_var + 1) */
     cd_codegen_ranges ranges;
@@ -81,11 +84,12 @@ static inline bool cd_codegen_env_is_lane(const cd_codegen_env *v, const cd_expr
 bool cd_codegen_env_has_lane(const cd_codegen_env *v, const cd_expr *e);
 void cd_codegen_env_set_lanes(cd_codegen_env *v, int64_t n); /* range of the lane: [0, n-1] */
 
-/* e with the known values put in and index arithmetic simplified; as an expression, and as an affine form. */
+/* e with the known values put in and index arithmetic simplified; as an expression, and as an
+ * affine form. */
 const cd_expr *cd_codegen_env_apply(cd_codegen_env *v, const cd_expr *e);
 void cd_codegen_env_affine(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out);
-/* e, which cd_codegen_env_apply made, of lane k. To apply e twice is no way to it: a variable that is "itself + lane" would get
- * a second lane. */
+/* e, which cd_codegen_env_apply made, of lane k. To apply e twice is no way to it: a variable that
+ * is "itself + lane" would get a second lane. */
 const cd_expr *cd_codegen_env_at_lane(cd_codegen_env *v, const cd_expr *e, int64_t k);
 /* The same of an expression that cd_codegen_env_apply made. */
 void cd_codegen_env_affine_applied(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out);
@@ -97,7 +101,8 @@ cd_bound cd_codegen_affine_range(const cd_codegen_env *v, const cd_codegen_affin
 void cd_codegen_affine_divide(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *a, int64_t d);
 void cd_codegen_affine_modulo(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *a, int64_t d);
 
-/* codegen_code -- a generated program: source code in C, OpenCL C or CUDA C, with its buffers and launches.
+/* codegen_code -- a generated program: source code in C, OpenCL C or CUDA C, with its buffers and
+ * launches.
  *
  *   cd_nest ──> cd_codegen_code { text, launch[], buffer[] } ──> backend.h
  *
@@ -114,10 +119,11 @@ void cd_codegen_affine_modulo(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *
  *       the C function takes all buffers, n_buffer pointers;
  *   (4) equal nests give equal text, whatever was generated before: texts are
  *       keys of the compiler's cache;
- *   (5) a C program that is nothing but parallel loops, one behind the other, can be run in pieces: part p is its loop p, and
- *       void NAME_part(void *const *arg, int part, int unit, int begin, int end) runs iterations begin .. end-1 of it, with the
- *       scratch of thread `unit`. All iterations of a part in any pieces, in any order or at a time, then those of the next
- *       part, do what NAME does, to the bit.
+ *   (5) a C program that is nothing but parallel loops, one behind the other, can be run in pieces:
+ *       part p is its loop p, and void NAME_part(void *const *arg, int part, int unit, int begin,
+ *       int end) runs iterations begin .. end-1 of it, with the scratch of thread `unit`. All
+ *       iterations of a part in any pieces, in any order or at a time, then those of the next part,
+ *       do what NAME does, to the bit.
  * Everything lives in the code's own arena. One thread. */
 
 typedef enum cd_dialect { CD_DIALECT_C, CD_DIALECT_OPENCL, CD_DIALECT_CUDA } cd_dialect;
@@ -134,8 +140,9 @@ typedef struct cd_codegen_buffer {
     cd_dtype dtype;
     int64_t elements, bytes;
     bool is_arg, written;
-    bool per_thread;  /* scratch of a parallel loop: one for every OpenMP thread, in a row */
-    uint32_t n_digit; /* 0: row-major */
+    /* scratch of a parallel loop: one for every OpenMP thread, in a row */
+    bool per_thread;
+    uint32_t n_digit;              /* 0: row-major */
     const cd_codegen_digit *digit; /* (n_digit) */
 } cd_codegen_buffer;
 
@@ -149,8 +156,9 @@ typedef struct cd_codegen_launch {
 
 typedef struct cd_codegen_part { /* a parallel loop of a C program */
     int64_t iterations;          /* >= 1 */
-    double
-        stores; /* executions of store statements in all of them: how the program's work is divided among its parts */
+    /* executions of store statements in all of them: how the program's work is divided among its
+     * parts */
+    double stores;
 } cd_codegen_part;
 
 typedef struct cd_codegen_code {
@@ -189,7 +197,8 @@ typedef struct cd_codegen_expr {
     cd_dialect dialect;
     cd_buf *out;
     const cd_codegen_ranges *ranges; /* NULL: nothing known */
-    /* Write a VAR; write a LOAD's value as cd_codegen_value_type (cd_codegen_expr_load_wrap helps). */
+    /* Write a VAR; write a LOAD's value as cd_codegen_value_type (cd_codegen_expr_load_wrap
+     * helps). */
     cdmpp_status (*var)(struct cd_codegen_expr *w, const cd_expr *var, cdmpp_err *err);
     cdmpp_status (*load)(struct cd_codegen_expr *w, const cd_expr *load, cdmpp_err *err);
     void *ctx;
@@ -199,7 +208,8 @@ typedef struct cd_codegen_expr {
 const char *cd_codegen_value_type(cd_dialect d, cd_dtype t);
 const char *cd_codegen_storage_type(cd_dialect d, cd_dtype t);
 
-/* Append e, or a literal, to w->out. Errors: EUNSUPPORTED (type, operator, intrinsic), those of the two functions. */
+/* Append e, or a literal, to w->out. Errors: EUNSUPPORTED (type, operator, intrinsic), those of the
+ * two functions. */
 cdmpp_status cd_codegen_expr_write(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err);
 
 /* Text around an element in memory of type t, to make it a value, and around a
@@ -213,7 +223,8 @@ const char *cd_codegen_expr_function(cd_dialect d, const char *name, cd_dtype t)
 
 /* codegen_plan -- where the tensors of a nest are stored, and what their elements are called.
  *
- *   REALIZE conv [0:1, i*4:4, 0:64] ──> slot{ min (0, i*4, 0), extent (1, 4, 64), stride (256, 64, 1) }
+ *   REALIZE conv [0:1, i*4:4, 0:64] ─> slot{ min (0, i*4, 0), extent (1, 4, 64), stride (256, 64,
+ *                                      1) }
  *
  *   address of T[x]  =  sum over d of (x[d] - min[d]) * stride[d]
  *
@@ -233,7 +244,8 @@ typedef struct cd_codegen_slot {
     int32_t node;   /* its REALIZE or ALLOC, -1 */
     uint32_t order; /* of first appearance; its number in names */
     unsigned under; /* CD_UNDER_* */
-    int rank; /* of memory: 0 global, 1 shared, 2 warp, 3 local, by scope or place as TVM has it */
+    /* of memory: 0 global, 1 shared, 2 warp, 3 local, by scope or place as TVM has it */
+    int rank;
     cd_dtype dtype;
     uint32_t n_dim;
     const cd_expr *const *min;      /* (n_dim) NULL: all 0 */
@@ -250,7 +262,8 @@ typedef struct cd_codegen_plan {
     bool has_thread, has_parallel;
 } cd_codegen_plan;
 
-/* Places all tensors of the nest. Errors: EUNSUPPORTED (a region of unknown size, more than 2^40 elements), ENOMEM. */
+/* Places all tensors of the nest. Errors: EUNSUPPORTED (a region of unknown size, more than 2^40
+ * elements), ENOMEM. */
 cdmpp_status cd_codegen_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_plan *out,
                                   cdmpp_err *err);
 
@@ -272,22 +285,24 @@ cdmpp_status cd_codegen_pack_plan(cd_arena *a, cd_codegen_env *env, const cd_nes
                                   uint32_t tensor, const cd_codegen_digit **digit, uint32_t *n,
                                   cdmpp_err *err);
 
-/* Copies the row-major elements of a parameter to their places in the code's buffer b (`to`: b->bytes). Places without an
- * element (a split that does not divide) are left unchanged. */
+/* Copies the row-major elements of a parameter to their places in the code's buffer b (`to`:
+ * b->bytes). Places without an element (a split that does not divide) are left unchanged. */
 void cd_codegen_pack(const cd_codegen_buffer *b, uint32_t rank, const int64_t *shape,
                      const void *from, void *to);
 
 /* codegen_unroll -- which loops of a C program are unrolled in its text.
  *
- * First TVM's UnrollLoop pass (v0.9): from the inside out, a serial loop of known length is unrolled
- * if (its length) * (stores below, copies counted) is at most auto_unroll_max_step and no loop below it
- * stays. Then what LLVM does after it is imitated: short loops over few vector statements are unrolled too.
+ * First TVM's UnrollLoop pass (v0.9): from the inside out, a serial loop of known length is
+ * unrolled if (its length) * (stores below, copies counted) is at most auto_unroll_max_step and no
+ * loop below it stays. Then what LLVM does after it is imitated: short loops over few vector
+ * statements are unrolled too.
  *
  *   (1) copy[k] is set for FOR nodes only; vectorised loops do not count as loops;
  *   (2) a loop of unknown length is never unrolled. */
 
 /* copy (ast->n), all false before: sets the loops that TVM unrolls. */
 void cd_codegen_unroll_tvm(const cd_ast *ast, bool *copy);
-/* Sets those of the rest that LLVM unrolls. vec: loops that become vectors, of at most `lanes` elements each. */
+/* Sets those of the rest that LLVM unrolls. vec: loops that become vectors, of at most `lanes`
+ * elements each. */
 void cd_codegen_unroll_llvm(const cd_ast *ast, const bool *vec, uint32_t lanes, bool *copy);
 #endif

@@ -1,5 +1,5 @@
-/* Affine forms of index expressions. Simplifying here, with the values of unrolled copies known, makes the text of vectorised and
- * unrolled bodies short, and lets accesses share pointers. */
+/* Affine forms of index expressions. Simplifying here, with the values of unrolled copies known,
+ * makes the text of vectorised and unrolled bodies short, and lets accesses share pointers. */
 #include "profiler/codegen/code/code.h"
 
 #include <string.h>
@@ -48,7 +48,8 @@ void cd_codegen_env_set_lanes(cd_codegen_env *v, int64_t n) {
 
 /* ---- sums ---- */
 
-/* Terms are kept in order of their atoms' ids, so that equal sums have equal forms. A term that becomes 0 goes. */
+/* Terms are kept in order of their atoms' ids, so that equal sums have equal forms. A term that
+ * becomes 0 goes. */
 static void add_term(cd_codegen_env *v, cd_codegen_affine *a, int64_t k, const cd_expr *atom) {
     uint32_t at = 0;
     while (at < a->n && a->t[at].atom->id < atom->id) at++;
@@ -141,8 +142,8 @@ static bool is_atom(const cd_codegen_affine *a, cd_expr_op op) {
            a->t[0].atom->a[1]->op == CD_INT && a->t[0].atom->a[1]->u.i > 0;
 }
 
-/* Multiples of d leave the quotient. What is left is 0 if it lies within [0, d); else a common divisor is taken out, and only then
- * a quotient remains as an atom. */
+/* Multiples of d leave the quotient. What is left is 0 if it lies within [0, d); else a common
+ * divisor is taken out, and only then a quotient remains as an atom. */
 void cd_codegen_affine_divide(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *a, int64_t d) {
     cd_codegen_affine whole, rest;
     if (d == 1) return;
@@ -166,7 +167,8 @@ void cd_codegen_affine_divide(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *
     *a = whole;
 }
 
-/* Multiples of d vanish; a common divisor g of the factors and d is taken out: (g*x + r) mod d = g*(x mod (d/g)) + r. */
+/* Multiples of d vanish; a common divisor g of the factors and d is taken out: (g*x + r) mod d =
+ * g*(x mod (d/g)) + r. */
 void cd_codegen_affine_modulo(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *a, int64_t d) {
     cd_codegen_affine whole, rest;
     split(a, d, &whole, &rest);
@@ -199,7 +201,8 @@ static void variable(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out
         add_term(v, out, 1, cd_expr_new_var(&v->pool, e->type, (uint32_t)e->u.i));
 }
 
-/* An expression that is not linear is rebuilt on applied operands and becomes one atom, or a number if it folds. */
+/* An expression that is not linear is rebuilt on applied operands and becomes one atom, or a number
+ * if it folds. */
 static void opaque(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
     const cd_expr *small[4], **a = small;
     if (e->n > 4 && !(a = cd_arena_alloc(&v->pool.arena, e->n, sizeof *a))) {

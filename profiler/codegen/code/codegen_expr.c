@@ -1,5 +1,6 @@
-/* Scalar expressions as text. Tables give the names of types and intrinsics in each dialect; all else is the same for the three.
- * Parentheses are written always: the compiler does not care, and precedence cannot go wrong. */
+/* Scalar expressions as text. Tables give the names of types and intrinsics in each dialect; all
+ * else is the same for the three. Parentheses are written always: the compiler does not care, and
+ * precedence cannot go wrong. */
 #include "profiler/codegen/code/code.h"
 
 #include <math.h>
@@ -288,7 +289,8 @@ static int log2_of(const cd_expr *e) {
     return __builtin_ctzll((unsigned long long)e->u.i);
 }
 
-/* Signed types shift and mask as TVM's floor division wants it; so do all compilers that are meant here. */
+/* Signed types shift and mask as TVM's floor division wants it; so do all compilers that are meant
+ * here. */
 static cdmpp_status floor_op(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     const bool div = e->op == CD_FDIV;
     const bool plain = cd_expr_dtype_kind(e->type) == CD_T_UINT ||

@@ -1,5 +1,6 @@
-/* Finds the packed order of a weight: each index is read as digits of loop variables in mixed radix, and the digits of all
- * dimensions are sorted by the loops that run over them, outermost first. */
+/* Finds the packed order of a weight: each index is read as digits of loop variables in mixed
+ * radix, and the digits of all dimensions are sorted by the loops that run over them, outermost
+ * first. */
 #include "profiler/codegen/code/code.h"
 
 #include <string.h>
@@ -70,7 +71,8 @@ static bool outer(const digit *a, const digit *b) {
     return a->loop != b->loop ? a->loop < b->loop : a->high > b->high;
 }
 
-/* Sorted by weight, the digits must multiply up without gaps to the size of the dimension: then every element has one place. */
+/* Sorted by weight, the digits must multiply up without gaps to the size of the dimension: then
+ * every element has one place. */
 static bool read_dim(packer *p, uint32_t dim) {
     cd_codegen_affine a;
     digit d[CD_CODEGEN_MAX_AFFINE];

@@ -1,5 +1,6 @@
-/* Places the tensors of a nest: one walk over the nodes numbers variables and tensors in the order of their appearance, marks what
- * is loaded and stored, and lays out the regions of REALIZE and ALLOC nodes. */
+/* Places the tensors of a nest: one walk over the nodes numbers variables and tensors in the order
+ * of their appearance, marks what is loaded and stored, and lays out the regions of REALIZE and
+ * ALLOC nodes. */
 #include "profiler/codegen/code/code.h"
 
 #include <string.h>

@@ -1,11 +1,13 @@
-/* What stands before the programs of a translation unit: of C the text of embed/prelude.c.in; of the GPU dialects one list of helpers (codegen_expr.c names
- * them, C has them too), and what each dialect has of its own. */
+/* What stands before the programs of a translation unit: of C the text of embed/prelude.c.in; of
+ * the GPU dialects one list of helpers (codegen_expr.c names them, C has them too), and what each
+ * dialect has of its own. */
 #include "profiler/codegen/code/code.h"
 #include "profiler/codegen/code/embed/prelude.c.in.h"
 
 #define LINE(text) text "\n"
 
-/* INL: how a helper is declared. Smaller and greater as TVM's LLVM code has them: the second where one is NaN. */
+/* INL: how a helper is declared. Smaller and greater as TVM's LLVM code has them: the second where
+ * one is NaN. */
 #define HELPERS                                                                                    \
     LINE("#define CD_ORDER(T, S) \\")                                                              \
     LINE("INL T cd_min_##S(T a, T b) { return a < b ? a : b; } \\")                                \
@@ -47,19 +49,20 @@ static const char opencl_text[] = LINE("#define CD_BLOCK_X ((int)get_group_id(0)
                                         LINE("}");
 
 static const char cuda_text[] = LINE("#ifndef INFINITY") /* NVRTC has no math.h */
-    LINE("#define INFINITY __int_as_float(0x7f800000)") LINE("#endif") LINE("#ifndef NAN") LINE(
-        "#define NAN __int_as_float(0x7fffffff)") LINE("#endif")
-        LINE("#define CD_BLOCK_X ((int)blockIdx.x)") LINE(
-            "#define CD_BLOCK_Y ((int)blockIdx.y)") LINE("#define CD_BLOCK_Z ((int)blockIdx.z)")
-            LINE("#define CD_THREAD_X ((int)threadIdx.x)") LINE(
-                "#define CD_THREAD_Y ((int)threadIdx.y)")
-                LINE("#define CD_THREAD_Z ((int)threadIdx.z)") LINE(
-                    "#define INL static __device__ __forceinline__")
+    LINE("#define INFINITY __int_as_float(0x7f800000)") LINE("#endif") LINE("#ifndef NAN")
+        LINE("#define NAN __int_as_float(0x7fffffff)") LINE("#endif") LINE(
+            "#define CD_BLOCK_X ((int)blockIdx.x)") LINE("#define CD_BLOCK_Y ((int)blockIdx.y)")
+            LINE("#define CD_BLOCK_Z ((int)blockIdx.z)") LINE(
+                "#define CD_THREAD_X ((int)threadIdx.x)") LINE("#define CD_THREAD_Y "
+                                                               "((int)threadIdx.y)")
+                LINE("#define CD_THREAD_Z ((int)threadIdx.z)") LINE("#define INL static __device__ "
+                                                                    "__forceinline__")
                     HELPERS LINE("CD_ORDER(double, f64)") LINE("INL double cd_abs_f64(double a) { "
-                                                               "return fabs(a); }") LINE(
-                        "CD_SIGNED(signed char, i8)") LINE("CD_SIGNED(long long, i64)")
-                        LINE("CD_UNSIGNED(unsigned long long, u64)") LINE(
-                            "INL float cd_sigmoidf(float x) { return 1.0f / (1.0f + expf(-x)); }")
+                                                               "return fabs(a); }")
+                        LINE("CD_SIGNED(signed char, i8)") LINE("CD_SIGNED(long long, i64)") LINE(
+                            "CD_UNSIGNED(unsigned long long, "
+                            "u64)") LINE("INL float cd_sigmoidf(float x) { return 1.0f / (1.0f + "
+                                         "expf(-x)); }")
                             LINE("INL double cd_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); "
                                  "}") LINE("INL float cd_rsqrtf(float x) { return rsqrtf(x); }")
                                 LINE("INL double cd_rsqrt(double x) { return rsqrt(x); }") LINE(

@@ -1,5 +1,5 @@
-/* Interval arithmetic on expressions, saturating at the two infinities. Unknown variables and operators give everything, so that an
- * answer is always safe. */
+/* Interval arithmetic on expressions, saturating at the two infinities. Unknown variables and
+ * operators give everything, so that an answer is always safe. */
 #include "profiler/codegen/code/code.h"
 
 #include <string.h>
@@ -10,9 +10,8 @@ static bool inf(int64_t x) { return x == CD_INF || x == CD_NEG_INF; }
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static int64_t floordiv(int64_t a, int64_t b) {
-    return inf(a) ? a : cd_expr_floordiv(a, b);
-} /* b > 0 */
+/* b > 0 */
+static int64_t floordiv(int64_t a, int64_t b) { return inf(a) ? a : cd_expr_floordiv(a, b); }
 static int64_t truncdiv(int64_t a, int64_t b) { return inf(a) ? a : a / b; }
 
 static cd_bound corners(cd_bound a, cd_bound b) {
@@ -21,7 +20,8 @@ static cd_bound corners(cd_bound a, cd_bound b) {
     return (cd_bound){lesser(lesser(p, q), lesser(r, s)), greater(greater(p, q), greater(r, s))};
 }
 
-/* Remainder of a division by one positive number; `floor`: never negative. Within one period it is exact. */
+/* Remainder of a division by one positive number; `floor`: never negative. Within one period it is
+ * exact. */
 static cd_bound remainder_of(cd_bound a, int64_t by, bool floor) {
     if (a.lo >= 0 && a.hi < by) return a;
     if (floor && !inf(a.lo) && !inf(a.hi) &&

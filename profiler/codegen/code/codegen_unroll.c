@@ -1,5 +1,5 @@
-/* Counts, from the inside out, how long the text of a loop would be if it were unrolled, once by TVM's rules and once by an
- * estimate of LLVM's. */
+/* Counts, from the inside out, how long the text of a loop would be if it were unrolled, once by
+ * TVM's rules and once by an estimate of LLVM's. */
 #include "profiler/codegen/code/code.h"
 
 #define MAX_DEPTH 8 /* TVM's auto_max_depth */
@@ -84,7 +84,8 @@ static bool depends(const cd_ast_node *store, const cd_expr *var) {
     return false;
 }
 
-/* Copies of the store below loop k, which stays at its place from turn to turn; 0: it moves, or a loop further in counts it. */
+/* Copies of the store below loop k, which stays at its place from turn to turn; 0: it moves, or a
+ * loop further in counts it. */
 static int64_t still(const unroller *u, int32_t k, const cd_ast_node *store) {
     int64_t n = !depends(store, u->t->node[k].var);
     for (int32_t p = store->parent; p != k && n; p = u->t->node[p].parent) {
@@ -103,7 +104,8 @@ static int64_t kept(const unroller *u, int32_t k) {
     return n;
 }
 
-/* Stores have a fixed price, of vectors one for each chunk; elements that stay in registers make the loop cheaper. */
+/* Stores have a fixed price, of vectors one for each chunk; elements that stay in registers make
+ * the loop cheaper. */
 static int64_t cost_of(unroller *u, int32_t k, int64_t chunks) {
     const cd_ast_node *n = &u->t->node[k];
     if (n->kind == CD_AST_STORE) return chunks ? VECTOR_COST * chunks : SCALAR_COST;

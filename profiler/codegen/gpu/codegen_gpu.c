@@ -1,13 +1,14 @@
-/* The GPU generator's entry: buffers, and one kernel after the other, each with its head, declarations and body. OpenCL and CUDA
- * differ only in words: qualifiers, barriers, vector types. */
+/* The GPU generator's entry: buffers, and one kernel after the other, each with its head,
+ * declarations and body. OpenCL and CUDA differ only in words: qualifiers, barriers, vector
+ * types. */
 #include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static const cd_ast_tag block_tag[3] = {CD_AST_TAG_BX, CD_AST_TAG_BY, CD_AST_TAG_BZ},
-                        thread_tag[3] = {CD_AST_TAG_TX, CD_AST_TAG_TY, CD_AST_TAG_TZ};
+static const cd_ast_tag block_tag[3] = {CD_AST_TAG_BX, CD_AST_TAG_BY, CD_AST_TAG_BZ};
+static const cd_ast_tag thread_tag[3] = {CD_AST_TAG_TX, CD_AST_TAG_TY, CD_AST_TAG_TZ};
 
 const char *cd_gpu_tag_text(cd_ast_tag t) {
     static const char *const text[CD_AST_TAG_COUNT] = {
@@ -51,7 +52,8 @@ static bool write_reducer_var(cd_gpu *g, const cd_expr *e) {
     return false;
 }
 
-/* Thread axes by name, virtual threads as v0 ..., loop variables as i0 ...; a variable outside its loop means a broken nest. */
+/* Thread axes by name, virtual threads as v0 ..., loop variables as i0 ...; a variable outside its
+ * loop means a broken nest. */
 static cdmpp_status write_var(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     cd_gpu *g = w->ctx;
     if (write_reducer_var(g, e)) return CDMPP_OK;
@@ -179,8 +181,8 @@ static cdmpp_status add_buffer(cd_gpu *g, uint32_t t, bool is_arg, cdmpp_err *er
     const cd_codegen_slot *s = &g->plan.slot[t];
     const char *name = g->plan.nest->tensor[t].name;
     int64_t bytes = 0;
-    char *own = cd_str_dup(
-        g->a, (cd_str){name, strlen(name)}); /* the nest's is gone with its program's next one */
+    /* the nest's is gone with its program's next one */
+    char *own = cd_str_dup(g->a, (cd_str){name, strlen(name)});
     if (!own) return CD_FAIL(err, ENOMEM, "a buffer's name");
     if (__builtin_mul_overflow(s->elements, (int64_t)cd_expr_dtype_bytes(s->dtype), &bytes))
         return CD_FAIL(err, ERANGE, "a buffer too large");
@@ -235,7 +237,8 @@ static cdmpp_status write_kernels(cd_gpu *g, cdmpp_err *err) {
     return g->code->text.oom ? CD_FAIL(err, ENOMEM, "code") : CDMPP_OK;
 }
 
-/* Arrays by variable, tensor and node are shared by all kernels; cd_gpu_kernel_study resets them. */
+/* Arrays by variable, tensor and node are shared by all kernels; cd_gpu_kernel_study resets
+ * them. */
 static cdmpp_status generate(cd_gpu *g, const cd_nest *nest, cdmpp_err *err) {
     g->tag = CD_NEWN(g->a, uint8_t, nest->n_var + 1);
     g->vt = CD_NEWN(g->a, uint8_t, nest->n_var + 1);

@@ -1,5 +1,6 @@
-/* An element's place in its memory: sum over d of (x[d] - min[d]) * stride[d], as a sum of terms. Terms that the start of a region
- * and the index share cancel, so that an array in registers is indexed by constants, which the compiler needs to keep it there. */
+/* An element's place in its memory: sum over d of (x[d] - min[d]) * stride[d], as a sum of terms.
+ * Terms that the start of a region and the index share cancel, so that an array in registers is
+ * indexed by constants, which the compiler needs to keep it there. */
 #include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 static bool multiply(int64_t a, int64_t b, int64_t *out) {
@@ -99,7 +100,8 @@ static int64_t divisor(const cd_expr *e, const cd_expr *var) {
     }
 }
 
-/* The growth of e with each step of var from 0 to width-1; false: not the same for all steps, or not known. */
+/* The growth of e with each step of var from 0 to width-1; false: not the same for all steps, or
+ * not known. */
 static bool step(const cd_expr *e, const cd_expr *var, int64_t width, int64_t *by) {
     int64_t a = 0, b = 0, span = 0;
     *by = e == var;

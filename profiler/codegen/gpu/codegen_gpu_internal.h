@@ -1,4 +1,5 @@
-/* codegen_gpu_internal -- a nest with thread axes as kernels of OpenCL C or CUDA C: what the files of the generator share.
+/* codegen_gpu_internal -- a nest with thread axes as kernels of OpenCL C or CUDA C: what the files
+ * of the generator share.
  *
  *   THREAD bx, VTHREAD v, THREAD tx        void k0(...)
  *     REALIZE T.local              ──>      float t3[N * vthreads]; shared float t5[...];
@@ -43,13 +44,14 @@ typedef struct cd_gpu {
     uint8_t *use;                 /* (n_slot) CD_GPU_* in this kernel */
     uint32_t active;              /* virtual threads whose loops are open around the text */
     const cd_te_reducer *reducer; /* its variables have names now; NULL: none */
-    const cd_expr *
-        zero; /* a variable that is written as 0: that of a loop which became a vector; NULL: none */
+    /* a variable that is written as 0: that of a loop which became a vector; NULL: none */
+    const cd_expr *zero;
     int indent;
 } cd_gpu;
 enum { CD_GPU_LOADED = 1, CD_GPU_STORED = 2 };
 
-/* codegen_gpu_kernel.c: finds axes, virtual threads and tensors of the kernel begin .. end-1. Errors: EUNSUPPORTED, EREJECTED. */
+/* codegen_gpu_kernel.c: finds axes, virtual threads and tensors of the kernel begin .. end-1.
+ * Errors: EUNSUPPORTED, EREJECTED. */
 cdmpp_status cd_gpu_kernel_study(cd_gpu *g, cdmpp_err *err);
 /* Virtual threads that e depends on, through copied tensors too; those around node k. */
 uint32_t cd_gpu_vt_around(const cd_gpu *g, int32_t k);
@@ -77,29 +79,35 @@ typedef struct cd_gpu_sum {
         int64_t by;
     } term[CD_GPU_MAX_TERM];
 } cd_gpu_sum;
-/* The place of element x[0..n) of a tensor, relative to its memory. Errors: EUNSUPPORTED (too many terms, overflow). */
+/* The place of element x[0..n) of a tensor, relative to its memory. Errors: EUNSUPPORTED (too many
+ * terms, overflow). */
 cdmpp_status cd_gpu_address(const cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n,
                             cd_gpu_sum *out, cdmpp_err *err);
-/* By how much the sum grows with each step of var from 0 to width-1; false: not the same for all, or not known. */
+/* By how much the sum grows with each step of var from 0 to width-1; false: not the same for all,
+ * or not known. */
 bool cd_gpu_sum_step(const cd_gpu_sum *s, const cd_expr *var, int64_t width, int64_t *by);
 /* A number that divides it always, where var is 0. */
 int64_t cd_gpu_sum_divisor(const cd_gpu_sum *s, const cd_expr *var);
 /* The sum as text; g->zero is written as 0. */
 cdmpp_status cd_gpu_write_sum(cd_gpu *g, const cd_gpu_sum *s, cdmpp_err *err);
 
-/* codegen_gpu_stmt.c: nodes from .. to-1 as statements, in loops over the virtual threads that they depend on. */
+/* codegen_gpu_stmt.c: nodes from .. to-1 as statements, in loops over the virtual threads that they
+ * depend on. */
 cdmpp_status cd_gpu_write_range(cd_gpu *g, int32_t from, int32_t to, cdmpp_err *err);
-/* codegen_gpu_store.c: a store; a vectorised loop (*done false: nothing written, write it as a loop); a load and an element, for expressions. */
+/* codegen_gpu_store.c: a store; a vectorised loop (*done false: nothing written, write it as a
+ * loop); a load and an element, for expressions. */
 cdmpp_status cd_gpu_write_store(cd_gpu *g, int32_t k, cdmpp_err *err);
 cdmpp_status cd_gpu_write_vector(cd_gpu *g, int32_t k, bool *done, cdmpp_err *err);
 cdmpp_status cd_gpu_write_load(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err);
 cdmpp_status cd_gpu_write_element(cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n,
                                   cdmpp_err *err);
-/* codegen_gpu_reduce.c: the allreduce of EVAL node k, and the declaration of its shared memory, whose size is added to *bytes. */
+/* codegen_gpu_reduce.c: the allreduce of EVAL node k, and the declaration of its shared memory,
+ * whose size is added to *bytes. */
 cdmpp_status cd_gpu_write_allreduce(cd_gpu *g, int32_t k, cdmpp_err *err);
 cdmpp_status cd_gpu_declare_allreduce(cd_gpu *g, int32_t k, int64_t *bytes, cdmpp_err *err);
 
-/* codegen_gpu.c: the name of a thread axis ("tx"); a line of text with its indentation; the indentation; a barrier. */
+/* codegen_gpu.c: the name of a thread axis ("tx"); a line of text with its indentation; the
+ * indentation; a barrier. */
 const char *cd_gpu_tag_text(cd_ast_tag t);
 void cd_gpu_line(cd_gpu *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cd_gpu_indent(cd_gpu *g);

@@ -1,5 +1,5 @@
-/* Studies one kernel: its thread axes and virtual threads, which tensors it loads and stores, which of them need a copy for each
- * virtual thread. It also refuses what TVM's own checks refuse. */
+/* Studies one kernel: its thread axes and virtual threads, which tensors it loads and stores, which
+ * of them need a copy for each virtual thread. It also refuses what TVM's own checks refuse. */
 #include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 #include <string.h>
@@ -178,7 +178,8 @@ static bool shares_out_registers(const cd_gpu *g, int32_t k) {
     return false;
 }
 
-/* Memory that threads fill for each other without sharing it, and statements in two turns of one axis, have no meaning. */
+/* Memory that threads fill for each other without sharing it, and statements in two turns of one
+ * axis, have no meaning. */
 static cdmpp_status check_axes(const cd_gpu *g, cdmpp_err *err) {
     for (int32_t k = g->begin; k < g->end; k++) {
         const cd_ast_node *n = &g->t->node[k];

@@ -4,7 +4,8 @@
 
 typedef struct {
     int64_t length, threads; /* of the group; of the block */
-    cd_buf rank, thread;     /* number of a thread in its group; of it in the block, groups apart */
+    /* number of a thread in its group; of it in the block, groups apart */
+    cd_buf rank, thread;
 } group;
 
 /* Linear numbers: the axes that are reduced vary fastest. */
@@ -43,7 +44,8 @@ static void free_group(group *r) {
     cd_buf_free(&r->thread);
 }
 
-/* One array for each component of the reduction, an element a thread; groups of length 1 need none. */
+/* One array for each component of the reduction, an element a thread; groups of length 1 need
+ * none. */
 cdmpp_status cd_gpu_declare_allreduce(cd_gpu *g, int32_t k, int64_t *bytes, cdmpp_err *err) {
     uint32_t result = 0;
     const cd_te_reducer *red = NULL;

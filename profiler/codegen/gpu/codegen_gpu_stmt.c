@@ -1,5 +1,5 @@
-/* Statements of a kernel's body. A node that depends on virtual threads is written inside loops over them, as close to the
- * statement as possible. */
+/* Statements of a kernel's body. A node that depends on virtual threads is written inside loops
+ * over them, as close to the statement as possible. */
 #include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 static cdmpp_status write_node(cd_gpu *g, int32_t k, cdmpp_err *err);

@@ -1,4 +1,5 @@
-/* Loads and stores: single elements, and vectors where a vectorised loop only copies float32 between shared or global memory. */
+/* Loads and stores: single elements, and vectors where a vectorised loop only copies float32
+ * between shared or global memory. */
 #include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 /* " + v0*len" for every virtual thread that the tensor has copies for. */
@@ -38,7 +39,8 @@ static bool bound_above(const cd_gpu *g, int32_t k, cd_ast_tag tag) {
     return false;
 }
 
-/* A stage that does not divide its work among some thread axis is done by thread 0 of it, where other threads see the result. */
+/* A stage that does not divide its work among some thread axis is done by thread 0 of it, where
+ * other threads see the result. */
 static void write_lone(cd_gpu *g, int32_t k) {
     static const cd_ast_tag tag[] = {CD_AST_TAG_TX, CD_AST_TAG_TY, CD_AST_TAG_TZ};
     const char *before = "if (";

@@ -134,7 +134,8 @@ static cdmpp_status branch(syncer *s, int32_t k) {
     return CDMPP_OK;
 }
 
-/* A loop or branch that differs between threads cannot hold a barrier: it counts as one statement. */
+/* A loop or branch that differs between threads cannot hold a barrier: it counts as one
+ * statement. */
 static cdmpp_status sync_node(syncer *s, int32_t k) {
     const cd_ast_node *n = &s->g->t->node[k];
     if (++s->work > MAX_WORK)

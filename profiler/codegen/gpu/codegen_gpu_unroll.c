@@ -1,5 +1,6 @@
-/* Decides which loops get "#pragma unroll": those that TVM's UnrollLoop would unroll, innermost first, whose body times their
- * length stays within the pragma's number of steps. A statement is one step, times its virtual threads. */
+/* Decides which loops get "#pragma unroll": those that TVM's UnrollLoop would unroll, innermost
+ * first, whose body times their length stays within the pragma's number of steps. A statement is
+ * one step, times its virtual threads. */
 #include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 #define MAX_DEPTH  8

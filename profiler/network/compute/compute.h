@@ -1,12 +1,15 @@
-/* compute -- a group of fused operators as a compute definition: the text form of a task (docs/reference/tasks.md).
+/* compute -- a group of fused operators as a compute definition: the text form of a task
+ * (docs/reference/tasks.md).
  *
  *   group {conv, add, relu} ──> pad_temp, conv2d_nhwc, T_add, T_relu + placeholders
  *
- * The workload room asks for one definition a group; equal definitions are one task. Stages, their order, names, axes and
- * tags are those of TVM's TOPI (v0.9), so that equal operators give TVM's workload keys, and records of TVM's logs fit:
- * tests/profiler/network/compute/test_te_compute.c checks this.
+ * The workload room asks for one definition a group; equal definitions are one task. Stages, their
+ * order, names, axes and tags are those of TVM's TOPI (v0.9), so that equal operators give TVM's
+ * workload keys, and records of TVM's logs fit: tests/profiler/network/compute/test_te_compute.c
+ * checks this.
  *   (1) stage k of a definition has the ref "t<k>"; it reads stages before it;
- *   (2) arguments are in the order in which a depth-first walk from the last stage finds them; the last stage comes last.
+ *   (2) arguments are in the order in which a depth-first walk from the last stage finds them; the
+ *       last stage comes last.
  * One thread. */
 #ifndef CD_COMPUTE_H
 #define CD_COMPUTE_H
@@ -44,8 +47,8 @@ cdmpp_status cd_te_compute_new(CD_KEEP const cd_fuse_graph *f, CD_GIVE cd_te_com
                                cdmpp_err *err);
 void cd_te_compute_free(CD_TAKE cd_te_compute *c); /* NULL is fine */
 
-/* The definition of the nodes that share f->group[root], up to `last` of them;
- * or of node `last` alone when root is CD_GRAPH_NONE. Fills ops (the items of the JSON array),
- * stage and arg, which are valid until the next call. Errors: EUNSUPPORTED (with the reason), ENOMEM. */
+/* The definition of the nodes that share f->group[root], up to `last` of them; or of node `last`
+ * alone when root is CD_GRAPH_NONE. Fills ops (the items of the JSON array), stage and arg, which
+ * are valid until the next call. Errors: EUNSUPPORTED (with the reason), ENOMEM. */
 cdmpp_status cd_te_compute_group(cd_te_compute *c, uint32_t root, uint32_t last, cdmpp_err *err);
 #endif

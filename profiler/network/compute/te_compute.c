@@ -1,5 +1,6 @@
-/* Writes the stages of a definition, and holds the table from a fusion operator to the function that writes it. A stage is text:
- * axes and body are collected apart and put together as a JSON object when the stage ends. */
+/* Writes the stages of a definition, and holds the table from a fusion operator to the function
+ * that writes it. A stage is text: axes and body are collected apart and put together as a JSON
+ * object when the stage ends. */
 #include "profiler/network/compute/compute_internal.h"
 
 #include <math.h>
@@ -80,7 +81,8 @@ void cd_compute_put(cd_te_compute *c, const char *fmt, ...) {
     cd_buf_puts(&c->body, text);
 }
 
-/* float32 is the default type of a literal in the text form, so that it needs no suffix; the value is rounded to it first. */
+/* float32 is the default type of a literal in the text form, so that it needs no suffix; the value
+ * is rounded to it first. */
 void cd_compute_put_literal(cd_te_compute *c, double v, cd_dtype t) {
     char name[16], text[40];
     if (t == CD_F32) v = (double)(float)v;
@@ -224,7 +226,8 @@ static uint32_t placeholder(cd_te_compute *c, uint32_t node) {
     return add_stage(c, "placeholder", &n->shape, node);
 }
 
-/* The placeholder is in the text already: the member is inserted behind its ref. A ref occurs once. */
+/* The placeholder is in the text already: the member is inserted behind its ref. A ref occurs
+ * once. */
 void cd_compute_mark_layout_free(cd_te_compute *c, uint32_t stage) {
     char ref[40];
     if (c->st || c->stage[stage].node == CD_GRAPH_NONE) return;
@@ -246,7 +249,8 @@ static uint32_t constant(cd_te_compute *c, const cd_fuse_node *n) {
     return cd_compute_end(c, "compile_engine_const", "broadcast", NULL);
 }
 
-/* ---- operators: a new kind of operator is a row here, or a line of CD_FUSE_OPS_EXPR (fusion.h) if it is one expression ---- */
+/* ---- operators: a new kind of operator is a row here, or a line of CD_FUSE_OPS_EXPR (fusion.h) if
+ * it is one expression ---- */
 
 static bool member(const cd_te_compute *c, uint32_t node) {
     return !c->single && c->f->group[node] == c->group;
@@ -294,15 +298,16 @@ static void remember(cd_te_compute *c, uint32_t node, uint32_t stage) {
     c->stage_of[node] = stage + 1;
 }
 
-/* A node outside the group is an argument, and so is a reshape of one: TVM passes the buffer in the new shape and has no stage for
- * it. */
+/* A node outside the group is an argument, and so is a reshape of one: TVM passes the buffer in the
+ * new shape and has no stage for it. */
 static bool is_argument(const cd_te_compute *c, uint32_t node) {
     const cd_fuse_node *n = &c->f->node[node];
     if (!member(c, node)) return true;
     return cd_fuse_is_view(n) && is_argument(c, n->in[0]);
 }
 
-/* The stage of a node, written at its first use: the depth-first order of TVM's stages follows from that. */
+/* The stage of a node, written at its first use: the depth-first order of TVM's stages follows from
+ * that. */
 static uint32_t stage_for(cd_te_compute *c, uint32_t node) {
     if (c->st) return 0;
     if (c->stage_of[node]) return c->stage_of[node] - 1;
@@ -338,7 +343,8 @@ static void find_args(cd_te_compute *c) {
     c->arg[c->n_arg++] = c->n - 1;
 }
 
-/* Only entries of stage_of that the last group used are cleared: there may be many groups and many nodes. */
+/* Only entries of stage_of that the last group used are cleared: there may be many groups and many
+ * nodes. */
 static void start(cd_te_compute *c, uint32_t root, cdmpp_err *err) {
     for (uint32_t i = 0; i < c->n_touched; i++) c->stage_of[c->touched[i]] = 0;
     cd_arena_reset(&c->arena);

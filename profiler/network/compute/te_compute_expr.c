@@ -1,6 +1,6 @@
-/* Operators that are one expression of their operands at the same position. They need no function: the list CD_FUSE_OPS_EXPR
- * (fusion.h) holds stage name, axis prefix and expression, in which $0, $1, $2 are operands, $p, $q and $s parameters, $t the result's
- * type. */
+/* Operators that are one expression of their operands at the same position. They need no function:
+ * the list CD_FUSE_OPS_EXPR (fusion.h) holds stage name, axis prefix and expression, in which $0,
+ * $1, $2 are operands, $p, $q and $s parameters, $t the result's type. */
 
 #include "profiler/network/compute/compute_internal.h"
 

@@ -1,5 +1,6 @@
-/* Operators that move elements: each is a stage whose index expressions say which element of the operand is read. The expressions
- * are in the form that TVM's simplifier leaves, since they are part of the workload key. */
+/* Operators that move elements: each is a stage whose index expressions say which element of the
+ * operand is read. The expressions are in the form that TVM's simplifier leaves, since they are
+ * part of the workload key. */
 #include <string.h>
 
 #include "profiler/network/compute/compute_internal.h"
@@ -109,7 +110,8 @@ static void part(cd_te_compute *c, const parts *p, uint32_t k) {
     cd_compute_load(c, p->stage[k], ix);
 }
 
-/* Of parts lo .. hi: TVM asks from the last to the first; many are halved, so that the expression stays flat. */
+/* Of parts lo .. hi: TVM asks from the last to the first; many are halved, so that the expression
+ * stays flat. */
 static void choose(cd_te_compute *c, const parts *p, uint32_t lo, uint32_t hi) {
     if (hi - lo == 1) {
         part(c, p, lo);
@@ -123,7 +125,8 @@ static void choose(cd_te_compute *c, const parts *p, uint32_t lo, uint32_t hi) {
     cd_compute_put(c, ")");
 }
 
-/* The chain of if_then_else compares the axis with where each part begins; offsets are those of the parts before. */
+/* The chain of if_then_else compares the axis with where each part begins; offsets are those of the
+ * parts before. */
 uint32_t cd_te_compute_concat(cd_te_compute *c, const cd_fuse_node *n) {
     const cd_fuse_node *tuple = &c->f->node[n->in[0]];
     uint32_t *stage = CD_NEWN(&c->arena, uint32_t, tuple->n_in + 1);
@@ -168,8 +171,8 @@ uint32_t cd_te_compute_padding(cd_te_compute *c, const cd_fuse_node *n) {
     return moved(c, n, x, ix, n->a.mode == 1 ? "MirrorPadInput" : "EdgePadInput");
 }
 
-/* Four numbers of 8 bits along the axis as one word, the first in its lowest bits. Negative ones stand in two's complement, which of the
- * fourth is the sign of the word. */
+/* Four numbers of 8 bits along the axis as one word, the first in its lowest bits. Negative ones
+ * stand in two's complement, which of the fourth is the sign of the word. */
 uint32_t cd_te_compute_pack4(cd_te_compute *c, const cd_fuse_node *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     const uint32_t x = cd_compute_operand(c, n, 0), axis = (uint32_t)n->a.axis;
@@ -269,14 +272,15 @@ static void source(const cd_fuse_node *n, uint32_t d, int64_t in, char out[CD_CO
         cd_compute_index_format(out, "(float32(ax%u)*%.9e)", d, ratio);
     else if (n->a.groups == TORCH_HALF && size == 1)
         cd_compute_index_format(out, "(float32(ax%u)*0.0)", d);
-    else if (n->a.groups == SYMMETRIC &&
-             scale > 0) /* the rest that is cut off is cut off at both sides */
+    /* the rest that is cut off is cut off at both sides */
+    else if (n->a.groups == SYMMETRIC && scale > 0)
         cd_compute_index_format(out, "((float32(ax%u) + 0.5)*%.9e + %.9e)", d, ratio,
                                 0.5 * (double)in * (1 - (double)size / (scale * (double)in)) - 0.5);
     else cd_compute_index_format(out, "((float32(ax%u) + 0.5)*%.9e - 0.5)", d, ratio);
 }
 
-/* Does dimension d stay as it is? An extent that stays may still be read between its elements: 3 by 1.2 are 3. */
+/* Does dimension d stay as it is? An extent that stays may still be read between its elements: 3 by
+ * 1.2 are 3. */
 static bool stays(const cd_fuse_node *n, uint32_t d, int64_t in) {
     return in == n->shape.dim[d] && !(n->a.scale[d] > 0);
 }
@@ -291,16 +295,16 @@ static void nearest(const cd_fuse_node *n, uint32_t d, int64_t in,
     source(n, d, in, s);
     switch (n->a.axis) {
     case 0: cd_compute_index_format(r, "ceil(%.100s - 0.5)", s); break;
-    case 1:
-        cd_compute_index_format(r, "floor(%.100s + 1e-05)", s);
-        break; /* TVM's, too: 3*(1/3) may be below 1 */
+    /* TVM's, too: 3*(1/3) may be below 1 */
+    case 1: cd_compute_index_format(r, "floor(%.100s + 1e-05)", s); break;
     case 2: cd_compute_index_format(r, "ceil(%.100s - 1e-05)", s); break;
     default: cd_compute_index_format(r, "floor(%.100s + 0.5)", s); break;
     }
     cd_compute_index_format(out, "min(max(int32(%.130s), 0), %lld)", r, (long long)(in - 1));
 }
 
-/* The mean of both neighbours along dimension d, weighted by nearness; and so on for the dimensions behind. */
+/* The mean of both neighbours along dimension d, weighted by nearness; and so on for the dimensions
+ * behind. */
 static void blend(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const cd_graph_shape *in,
                   uint32_t d, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
     char s[CD_COMPUTE_INDEX_SIZE];

@@ -1,5 +1,5 @@
-/* Convolutions and matrix products, in both layouts: channels behind the batch (nchw) or last (nhwc). Order and names of axes
- * differ between the layouts exactly as TOPI's functions do. */
+/* Convolutions and matrix products, in both layouts: channels behind the batch (nchw) or last
+ * (nhwc). Order and names of axes differ between the layouts exactly as TOPI's functions do. */
 
 #include "profiler/network/compute/compute_internal.h"
 
@@ -68,8 +68,9 @@ static void channel_index(const conv *v, char out[CD_COMPUTE_INDEX_SIZE]) {
     cd_compute_index_format(out, "%s + rc", t);
 }
 
-/* conv1d, 2d, 3d, with or without groups. In the layout with channels last the filter axis and the channel reduction come last too.
- * Only TOPI's conv2d_nhwc without groups lets its weight be packed. */
+/* conv1d, 2d, 3d, with or without groups. In the layout with channels last the filter axis and the
+ * channel reduction come last too. Only TOPI's conv2d_nhwc without groups lets its weight be
+ * packed. */
 static uint32_t plain_conv(cd_te_compute *c, const conv *v, uint32_t x, uint32_t w) {
     static const char *const ys[] = {"yy", "xx", "zz"}, *const rs[] = {"ry", "rx", "rz"};
     static const char *const orders[2][3] = {{"ncw", "nchw", "ncdhw"}, {"nwc", "nhwc", "ndhwc"}};
@@ -100,7 +101,8 @@ static uint32_t plain_conv(cd_te_compute *c, const conv *v, uint32_t x, uint32_t
     return cd_compute_end(c, name, name, "\"sum\"");
 }
 
-/* One filter a channel: TOPI has a function of its own, with other axis names, and only for two dimensions. */
+/* One filter a channel: TOPI has a function of its own, with other axis names, and only for two
+ * dimensions. */
 static uint32_t depthwise(cd_te_compute *c, const conv *v, uint32_t x, uint32_t w) {
     char ix[4][CD_COMPUTE_INDEX_SIZE], iw[4][CD_COMPUTE_INDEX_SIZE];
     const uint32_t at = v->last ? 1 : 2, wat = v->last ? 0 : 2;
@@ -167,7 +169,8 @@ static uint32_t dilate(cd_te_compute *c, const conv *v, uint32_t x) {
     return cd_compute_end(c, "data_dilate", "injective,dilate", NULL);
 }
 
-/* The weight [I,O,h,w] as [O,I,h,w], turned by 180 degrees: the transposed convolution is then a plain one. */
+/* The weight [I,O,h,w] as [O,I,h,w], turned by 180 degrees: the transposed convolution is then a
+ * plain one. */
 static uint32_t turned(cd_te_compute *c, const conv *v, uint32_t w) {
     static const char *const names[3][5] = {
         {"o", "i", "w"}, {"o", "i", "h", "w"}, {"o", "i", "d", "h", "w"}};
@@ -186,7 +189,8 @@ static uint32_t turned(cd_te_compute *c, const conv *v, uint32_t w) {
     return cd_compute_end(c, "kernel_transform", NULL, NULL);
 }
 
-/* The dilated operand, padded so that a plain convolution over it gives the wanted extent, output padding included. */
+/* The dilated operand, padded so that a plain convolution over it gives the wanted extent, output
+ * padding included. */
 static uint32_t spread(cd_te_compute *c, const conv *v, uint32_t x) {
     int64_t before[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
     for (uint32_t d = 0; d < v->dims; d++) {
@@ -246,11 +250,13 @@ uint32_t cd_te_compute_conv_transpose(cd_te_compute *c, const cd_fuse_node *n) {
 
 /* ---- matrices ---- */
 
-/* x*y over k: x[b,i,k] * y[b,j,k], where a batch of 1 broadcasts; without `batch` both are matrices. Operands may be read transposed in
- * place (training needs this): TOPI's matmul and batch_matmul with transpose_a, transpose_b. */
+/* x*y over k: x[b,i,k] * y[b,j,k], where a batch of 1 broadcasts; without `batch` both are
+ * matrices. Operands may be read transposed in place (training needs this): TOPI's matmul and
+ * batch_matmul with transpose_a, transpose_b. */
 static uint32_t product(cd_te_compute *c, const cd_fuse_node *n, bool batch) {
-    char ix[3][CD_COMPUTE_INDEX_SIZE] = {"b", "i", "k"},
-         iy[3][CD_COMPUTE_INDEX_SIZE] = {"b", "j", "k"}, name[CD_COMPUTE_INDEX_SIZE];
+    char ix[3][CD_COMPUTE_INDEX_SIZE] = {"b", "i", "k"};
+    char iy[3][CD_COMPUTE_INDEX_SIZE] = {"b", "j", "k"};
+    char name[CD_COMPUTE_INDEX_SIZE];
     const uint32_t x = cd_compute_operand(c, n, 0), y = cd_compute_operand(c, n, 1);
     const bool tx = n->a.mode & CD_FUSE_TRANSPOSED_X, ty = n->a.mode & CD_FUSE_TRANSPOSED_Y;
     const cd_graph_shape *a = &c->f->node[n->in[0]].shape, *b = &c->f->node[n->in[1]].shape;

@@ -1,4 +1,5 @@
-/* Windows that slide: padding, pooling, adaptive pooling, local response normalisation, as TOPI declares them. */
+/* Windows that slide: padding, pooling, adaptive pooling, local response normalisation, as TOPI
+ * declares them. */
 #include <float.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@ static void bound(bounds *b, const char *axis, const char *sign, int64_t v) {
     b->any = true;
 }
 
-/* One condition for each bound that matters; without any bound the stage is a copy, which TOPI writes too. */
+/* One condition for each bound that matters; without any bound the stage is a copy, which TOPI
+ * writes too. */
 uint32_t cd_compute_pad(cd_te_compute *c, uint32_t x, const char *name, bool python,
                         const int64_t *before, const int64_t *after, double value, cd_dtype t) {
     if (c->st) return 0;
@@ -92,8 +94,9 @@ static uint32_t windowed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, co
     return cd_compute_end(c, "tensor", tag, how);
 }
 
-/* Text of the number of a window's elements along dimension d that count in an average: all within the operand, or with include_pad
- * within the padded operand. With a dilation the elements are counted in steps of it. */
+/* Text of the number of a window's elements along dimension d that count in an average: all within
+ * the operand, or with include_pad within the padded operand. With a dilation the elements are
+ * counted in steps of it. */
 static void counted(const cd_fuse_node *n, uint32_t d, int64_t in,
                     char out[CD_COMPUTE_INDEX_SIZE]) {
     const uint32_t at = d + cd_compute_spatial(n);
@@ -143,7 +146,8 @@ uint32_t cd_te_compute_pool(cd_te_compute *c, const cd_fuse_node *n) {
     return divided(c, n, windowed(c, n, x, "pool_sum", "\"sum\""));
 }
 
-/* ---- adaptive: output d reads ax*in/out .. (ax + 1)*in/out, rounded outwards; here out is 1 ---- */
+/* ---- adaptive: output d reads ax*in/out .. (ax + 1)*in/out, rounded outwards; here out is 1
+ * ---- */
 
 static void adaptive_extent(char out[CD_COMPUTE_INDEX_SIZE], const char *axis, int64_t in) {
     char start[CD_COMPUTE_INDEX_SIZE], next[CD_COMPUTE_INDEX_SIZE], end[CD_COMPUTE_INDEX_SIZE];
@@ -153,7 +157,8 @@ static void adaptive_extent(char out[CD_COMPUTE_INDEX_SIZE], const char *axis, i
     cd_compute_index_format(out, "select(true, %.50s, %.50s + 1) - %.30s", end, end, start);
 }
 
-/* Sum or maximum over the window of an adaptive pool; its extent is an expression of the output axis, hence text. */
+/* Sum or maximum over the window of an adaptive pool; its extent is an expression of the output
+ * axis, hence text. */
 static uint32_t adaptive_sum(cd_te_compute *c, const cd_fuse_node *n, uint32_t x,
                              const cd_graph_shape *in) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], axis[CD_COMPUTE_INDEX_SIZE],
@@ -210,8 +215,8 @@ static uint32_t near_squares(cd_te_compute *c, const cd_fuse_node *n, uint32_t x
 /* Four stages: padded channels, sum of squares, power, division. */
 uint32_t cd_te_compute_lrn(cd_te_compute *c, const cd_fuse_node *n) {
     const int64_t size = n->a.v[0];
-    const int64_t before[CD_GRAPH_MAX_RANK] = {0, (size - 1) / 2},
-                  after[CD_GRAPH_MAX_RANK] = {0, size - 1 - (size - 1) / 2};
+    const int64_t before[CD_GRAPH_MAX_RANK] = {0, (size - 1) / 2};
+    const int64_t after[CD_GRAPH_MAX_RANK] = {0, size - 1 - (size - 1) / 2};
     const uint32_t x = cd_compute_operand(c, n, 0);
     const uint32_t sum = near_squares(
         c, n, cd_compute_pad(c, x, "pad_data", false, before, after, 0, n->dtype), size);

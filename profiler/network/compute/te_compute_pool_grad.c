@@ -1,16 +1,20 @@
 /* Gradients of pooling: each element of x collects from the windows that it lies under.
  *
- *   dim d of x, element h: windows y with y*stride <= h + before <= y*stride + (kernel - 1)*dilation
- *   y = (h + before) // stride - w, w = 0 .. reach // stride; it counts where it is one, and where h is on its raster
+ *   dim d of x, element h: windows y with y*stride <= h + before <= y*stride + (kernel -
+ *   1)*dilation
+ *   y = (h + before) // stride - w, w = 0 .. reach // stride; it counts where it is one, and where
+ *   h is on its raster
  *
- * Of a maximum only the window's first largest element gets the gradient: TVM's pool_grad, with bounds on both sides. */
+ * Of a maximum only the window's first largest element gets the gradient: TVM's pool_grad, with
+ * bounds on both sides. */
 #include "profiler/network/compute/compute_internal.h"
 
 static int64_t reach(const cd_fuse_node *n, uint32_t d) {
     return (n->a.kernel[d] - 1) * n->a.dilation[d];
 }
 
-/* Element number of a position, row by row, over the spatial dimensions: "(ix*W + iy)" of the padded operand. */
+/* Element number of a position, row by row, over the spatial dimensions: "(ix*W + iy)" of the
+ * padded operand. */
 static void number(const cd_fuse_node *n, const int64_t *padded, char (*at)[CD_COMPUTE_INDEX_SIZE],
                    char out[CD_COMPUTE_INDEX_SIZE]) {
     char sum[CD_COMPUTE_INDEX_SIZE];
@@ -89,7 +93,8 @@ static bool all_full(const cd_te_compute *c, const cd_fuse_node *n) {
     return true;
 }
 
-/* The divisor of an average: a literal where all windows are full, else the count of each window, at least 1. */
+/* The divisor of an average: a literal where all windows are full, else the count of each window,
+ * at least 1. */
 static void put_share(cd_te_compute *c, const cd_fuse_node *n, char (*y)[CD_COMPUTE_INDEX_SIZE]) {
     char one[CD_COMPUTE_INDEX_SIZE], type[16];
     double full = 1;
@@ -122,8 +127,9 @@ static void put_bounds(cd_te_compute *c, const cd_fuse_node *n, char (*y)[CD_COM
     }
 }
 
-/* A sum over the windows that may hold element h, guarded by the condition that the window exists and reaches h; for a maximum also
- * that h is the window's first largest element (stage `largest`). */
+/* A sum over the windows that may hold element h, guarded by the condition that the window exists
+ * and reaches h; for a maximum also that h is the window's first largest element (stage
+ * `largest`). */
 uint32_t cd_te_compute_pool_grad(cd_te_compute *c, const cd_fuse_node *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], y[3][CD_COMPUTE_INDEX_SIZE],
         h[3][CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE], num[CD_COMPUTE_INDEX_SIZE];

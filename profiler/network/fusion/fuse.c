@@ -1,9 +1,10 @@
-/* Decides which operators run as one: TVM's partition by post-dominators (FuseOps, v0.9). 1. For each operator, find the operator
- * in which all paths of its readers meet (its parent in the tree), and the worst pattern on the way. 2. Phase 0: an anchor (conv,
- * dense, pool) joins a parent that reads it element by element, and a broadcast operator joins a parent that is at most a
- * reduction. Phase 1: operators that move elements join each other. Phase 2: operators that end in a concatenation join it. 3. All
- * operators between join too, if their patterns allow it. Rules of a back end (fusion_rules.h) are asked last, for each edge that would
- * come to lie inside a group. */
+/* Decides which operators run as one: TVM's partition by post-dominators (FuseOps, v0.9). 1. For
+ * each operator, find the operator in which all paths of its readers meet (its parent in the tree),
+ * and the worst pattern on the way. 2. Phase 0: an anchor (conv, dense, pool) joins a parent that
+ * reads it element by element, and a broadcast operator joins a parent that is at most a reduction.
+ * Phase 1: operators that move elements join each other. Phase 2: operators that end in a
+ * concatenation join it. 3. All operators between join too, if their patterns allow it. Rules of a
+ * back end (fusion_rules.h) are asked last, for each edge that would come to lie inside a group. */
 #include "profiler/network/fusion/fusion.h"
 
 #include <string.h>
@@ -53,7 +54,8 @@ static bool is_operator(const cd_fuse_node *n) {
     return n->op != CD_FUSE_OP_LEAF && n->op != CD_FUSE_OP_CONST && !n->is_const;
 }
 
-/* Backwards from the results: only operators that a result needs are partitioned, and those that unsupported operators read. */
+/* Backwards from the results: only operators that a result needs are partitioned, and those that
+ * unsupported operators read. */
 static void mark_live(cutter *c) {
     const cd_fuse_graph *f = c->f;
     for (uint32_t k = 0; k < f->n_out; k++) c->node[f->out[k]].op = true;
@@ -65,8 +67,9 @@ static void mark_live(cutter *c) {
     for (uint32_t i = 0; i < f->n; i++) c->node[i].op = c->node[i].op && is_operator(&f->node[i]);
 }
 
-/* Edges from an operator to its readers, with the pattern of the reading. A broadcast operator reads element by element an operand
- * of its own shape. Results, and operators without readers, are read by the sink. */
+/* Edges from an operator to its readers, with the pattern of the reading. A broadcast operator
+ * reads element by element an operand of its own shape. Results, and operators without readers, are
+ * read by the sink. */
 static void build(cutter *c) {
     const cd_fuse_graph *f = c->f;
     mark_live(c);
@@ -100,7 +103,8 @@ static uint32_t meet(const cutter *c, uint32_t a, uint32_t b, cd_fuse_pattern *w
     return a;
 }
 
-/* Readers have larger numbers, so one pass from the last operator to the first finds every parent. */
+/* Readers have larger numbers, so one pass from the last operator to the first finds every
+ * parent. */
 static void dominate(cutter *c) {
     c->node[c->sink].parent = c->sink;
     c->node[c->sink].depth = 1;
@@ -127,8 +131,9 @@ static uint32_t root_of(cutter *c, uint32_t i) {
     return i;
 }
 
-/* Does a program that takes up i's group, too, read no more than a program may? TVM's SplitArgs and its FuseOps since v0.13 have such a
- * bound (max_function_args) for the same reason: a concatenation of a thousand parts in pieces must not become one program again. */
+/* Does a program that takes up i's group, too, read no more than a program may? TVM's SplitArgs and
+ * its FuseOps since v0.13 have such a bound (max_function_args) for the same reason: a
+ * concatenation of a thousand parts in pieces must not become one program again. */
 static bool count_reads(cutter *c, uint32_t i, uint32_t *more) {
     place *p = &c->node[root_of(c, i)];
     if (p->counted == c->stamp) return true;
@@ -170,8 +175,8 @@ static void join(cutter *c, uint32_t child, uint32_t parent) {
     c->node[parent].size += c->node[child].size;
     c->node[parent].more += c->node[child].more;
     c->node[child].root = parent;
-    if (c->node[child].kind == CD_FUSE_PATTERN_OUT)
-        c->node[parent].kind = CD_FUSE_PATTERN_OUT; /* its anchor goes along */
+    /* its anchor goes along */
+    if (c->node[child].kind == CD_FUSE_PATTERN_OUT) c->node[parent].kind = CD_FUSE_PATTERN_OUT;
 }
 
 /* ---- rules of a back end ---- */
@@ -205,7 +210,8 @@ static uint32_t before(cutter *c, uint32_t i) {
     }
 }
 
-/* Do several operators read i, also through views? The network's result is a reader, too. *first: one that was found; 0: none yet. */
+/* Do several operators read i, also through views? The network's result is a reader, too. *first:
+ * one that was found; 0: none yet. */
 static bool is_read_by_many(const cutter *c, uint32_t i, uint32_t *first) {
     for (uint32_t k = c->node[i].first; k; k = c->edge[k - 1].next) {
         const uint32_t to = c->edge[k - 1].to;
@@ -268,8 +274,8 @@ static void try_anchor(cutter *c, uint32_t i, uint32_t p) {
 /* Element-wise and broadcast operators join anything up to an anchor. */
 static void try_broadcast(cutter *c, uint32_t i, uint32_t p) {
     const cd_fuse_pattern end = c->node[root_of(c, p)].kind;
-    const bool path =
-        c->node[i].path <= CD_FUSE_PATTERN_REDUCE; /* at most injective, or a reduction */
+    /* at most injective, or a reduction */
+    const bool path = c->node[i].path <= CD_FUSE_PATTERN_REDUCE;
     if (path && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) && end <= CD_FUSE_PATTERN_OUT)
         fuse(c, i, p);
 }
@@ -299,7 +305,8 @@ static void one(cutter *c, uint32_t i, int phase) {
     }
 }
 
-/* Each node that joins a group is read by it or reads it, so that a group reads at most one more than the sum of these. */
+/* Each node that joins a group is read by it or reads it, so that a group reads at most one more
+ * than the sum of these. */
 static uint32_t reads_less_one(const cd_fuse_graph *f, const cd_fuse_node *n) {
     uint32_t reads = 0;
     for (uint32_t k = 0; k < n->n_in; k++) reads += f->node[n->in[k]].op != CD_FUSE_OP_CONST;

@@ -1,5 +1,6 @@
-/* Operators of a graph become nodes: the walk over the graph, the operands and results of rules, and the folding of per-channel
- * scales and shifts into weights, which TVM does with batch norms (FoldScaleAxis). */
+/* Operators of a graph become nodes: the walk over the graph, the operands and results of rules,
+ * and the folding of per-channel scales and shifts into weights, which TVM does with batch norms
+ * (FoldScaleAxis). */
 #include "profiler/network/fusion/fuse_import_internal.h"
 
 #include <stdio.h>
@@ -61,12 +62,13 @@ bool cd_fuse_import_is_shared(const cd_fuse_importer *m, uint32_t node) {
     return node < m->cap_shared && m->shared[node];
 }
 
-/* A result that several operators read is shared, and so is a node that a later operator passes on as its own result (Identity). */
+/* A result that several operators read is shared, and so is a node that a later operator passes on
+ * as its own result (Identity). */
 void cd_fuse_import_output(cd_fuse_importer *m, uint32_t k, uint32_t node) {
     if (k >= m->n->n_out || m->f->st) return;
     const uint32_t t = m->n->out[k];
-    const bool again = node < m->f->n && m->f->node[node].origin !=
-                                             m->f->origin; /* another operator's result, renamed */
+    /* another operator's result, renamed */
+    const bool again = node < m->f->n && m->f->node[node].origin != m->f->origin;
     m->id[t] = node;
     if (m->uses[t] > 1 || again) cd_fuse_import_mark_shared(m, node);
 }
@@ -121,12 +123,13 @@ static uint32_t scaled_weight(cd_fuse_importer *m, const cd_fuse_node *x, uint32
     return cd_fuse_binary(m->f, CD_FUSE_OP_MUL, w, cd_fuse_reshape(m->f, c, &s));
 }
 
-/* (x + b) * c becomes x*c + b*c, and a product's weight takes up the c, but not one in words of 8 bits. Scalars are not folded, as in TVM;
- * neither is what others read too. */
+/* (x + b) * c becomes x*c + b*c, and a product's weight takes up the c, but not one in words of 8
+ * bits. Scalars are not folded, as in TVM; neither is what others read too. */
 uint32_t cd_fuse_import_scale(cd_fuse_importer *m, uint32_t x, uint32_t c) {
     const cd_fuse_node n = m->f->node[x];
+    /* TVM folds no scalars */
     const bool one = cd_graph_shape_elements(cd_fuse_import_shape(m, c)) == 1 && n.shape.rank > 1 &&
-                     n.shape.dim[1] != 1; /* TVM folds no scalars */
+                     n.shape.dim[1] != 1;
     if (one || !per_channel(m, x, c) || cd_fuse_import_is_shared(m, x))
         return cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, c);
     if (n.op == CD_FUSE_OP_ADD && per_channel(m, x, n.in[1])) {
@@ -201,7 +204,8 @@ static const char *why_not(const cd_graph_node *n) {
     return "no compute definition for this operator";
 }
 
-/* The type of one of its operands or results that no program computes with; 0: there is none. *which: the tensor. */
+/* The type of one of its operands or results that no program computes with; 0: there is none.
+ * *which: the tensor. */
 static cd_dtype odd_type(const cd_fuse_importer *m, uint32_t *which) {
     for (uint32_t k = 0; k < m->n->n_in + m->n->n_out; k++) {
         const uint32_t t = k < m->n->n_in ? m->n->in[k] : m->n->out[k - m->n->n_in];
@@ -211,7 +215,8 @@ static cd_dtype odd_type(const cd_fuse_importer *m, uint32_t *which) {
     return 0;
 }
 
-/* Weights that are made of others are of an odd type where those are: what reads them would have to know it, as a product of a float32 and a float8 weight does. */
+/* Weights that are made of others are of an odd type where those are: what reads them would have to
+ * know it, as a product of a float32 and a float8 weight does. */
 static void hand_on_type(cd_fuse_importer *m) {
     uint32_t which;
     const cd_dtype t = odd_type(m, &which);
@@ -230,7 +235,8 @@ static void refuse_type(cd_fuse_importer *m, cd_dtype t, uint32_t which) {
     if (!m->why) cd_fuse_fail(m->f, CDMPP_ENOMEM, "out of memory for a list");
 }
 
-/* Folded nodes need nothing: their tensors are leaves. But of a quantised weight the numbers of 8 bits are wanted. A rule that gives no node for a result that is read has failed. */
+/* Folded nodes need nothing: their tensors are leaves. But of a quantised weight the numbers of 8
+ * bits are wanted. A rule that gives no node for a result that is read has failed. */
 static void one(cd_fuse_importer *m, uint32_t node) {
     uint32_t which;
     m->n = &m->g->node[node];

@@ -1,5 +1,5 @@
-/* Operators that are computed element by element: those that are one expression are in the table `plain`, the others are put
- * together from several nodes, as TVM's ONNX frontend does it. */
+/* Operators that are computed element by element: those that are one expression are in the table
+ * `plain`, the others are put together from several nodes, as TVM's ONNX frontend does it. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -125,7 +125,8 @@ static double most_of(cd_dtype t) {
                                          : (double)FLT_MAX;
 }
 
-/* Of integers a bound that is left out bounds nothing: without any, short ones are clipped to all that their type has, which a program can write. */
+/* Of integers a bound that is left out bounds nothing: without any, short ones are clipped to all
+ * that their type has, which a program can write. */
 static void clip_integers(cd_fuse_importer *m) {
     static const char *const name[] = {"min", "max"};
     uint32_t y = cd_fuse_import_input(m, 0);
@@ -151,7 +152,8 @@ static void clip_integers(cd_fuse_importer *m) {
     cd_fuse_import_output(m, 0, y);
 }
 
-/* max(x, 0) is Relu; known bounds are one node; bounds that are computed are two. Where the lower bound is above the upper one, the upper one wins. */
+/* max(x, 0) is Relu; known bounds are one node; bounds that are computed are two. Where the lower
+ * bound is above the upper one, the upper one wins. */
 static void clip(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0);
     const double most = most_of(m->f->node[x].dtype);
@@ -178,7 +180,8 @@ static void clip(cd_fuse_importer *m) {
     }
 }
 
-/* clip(alpha*x + beta, 0, 1); of 1/6 and 1/2 as the networks' authors write it: clip(x + 3, 0, 6)/6. */
+/* clip(alpha*x + beta, 0, 1); of 1/6 and 1/2 as the networks' authors write it: clip(x + 3, 0,
+ * 6)/6. */
 static uint32_t hard_sigmoid(cd_fuse_importer *m, uint32_t x, double alpha, double beta) {
     if (fabs(alpha - 1.0 / 6) < 1e-6 && beta == 0.5)
         return binary_s(

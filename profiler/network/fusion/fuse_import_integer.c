@@ -1,10 +1,12 @@
-/* Operators on quantised numbers whose results are whole numbers: MatMulInteger, ConvInteger, and DynamicQuantizeLinear, which makes their input as the network runs.
+/* Operators on quantised numbers whose results are whole numbers: MatMulInteger, ConvInteger, and
+ * DynamicQuantizeLinear, which makes their input as the network runs.
  *
  *   sum (a - za)(b - zb)  =  sum a b  -  za sum (b - zb)  -  zb sum a       a: uint8, b: int8
  *                            dot4        of weights alone    no part where zb is 0
  *
- * int8 data are taken as uint8, 128 higher, and uint8 weights as int8, 128 lower, each with its zero point: the sum is the same. What this does not fit (two tensors of data,
- * or of weights, groups, one dimension) multiplies numbers of 32 bits. */
+ * int8 data are taken as uint8, 128 higher, and uint8 weights as int8, 128 lower, each with its
+ * zero point: the sum is the same. What this does not fit (two tensors of data, or of weights,
+ * groups, one dimension) multiplies numbers of 32 bits. */
 #include <string.h>
 
 #include "profiler/network/fusion/fuse_import_internal.h"
@@ -102,13 +104,14 @@ static uint32_t by_rows(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *resu
                                                            : cd_fuse_reshape(f, x, &s);
 }
 
-/* b: [K, N] of weights. Leading dimensions are back before the zero points count, so that all of it is one program (fuse_layout.c). */
+/* b: [K, N] of weights. Leading dimensions are back before the zero points count, so that all of it
+ * is one program (fuse_layout.c). */
 static uint32_t word_matmul(cd_fuse_importer *m, quantised a, quantised b, uint32_t own,
                             int64_t rows) {
     static const int64_t two[] = {1, 0};
     cd_fuse_graph *f = m->f;
-    const cd_graph_shape *out = cd_fuse_import_result_shape(m),
-                         s = {2, {rows, cd_fuse_import_shape(m, b.node)->dim[0]}};
+    const cd_graph_shape *out = cd_fuse_import_result_shape(m);
+    const cd_graph_shape s = {2, {rows, cd_fuse_import_shape(m, b.node)->dim[0]}};
     if (a.low) a = moved(f, a, 128);
     if (!b.low) b = moved(f, b, -128);
     const uint32_t x = bytes(f, &a, own), w = cd_fuse_transpose(f, b.node, two),
@@ -152,7 +155,8 @@ static bool pads(const cd_fuse_attr *a) {
     return false;
 }
 
-/* What the zero point of the data adds: weights less theirs, summed over what of the window is inside. Where its value is known, padding holds it, and all is inside. */
+/* What the zero point of the data adds: weights less theirs, summed over what of the window is
+ * inside. Where its value is known, padding holds it, and all is inside. */
 static uint32_t inside(cd_fuse_importer *m, const quantised *w, const quantised *x, bool known) {
     cd_fuse_graph *f = m->f;
     const uint32_t rank = cd_fuse_import_shape(m, w->node)->rank;

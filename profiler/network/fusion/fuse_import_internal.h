@@ -1,13 +1,15 @@
 /* fuse_import_internal -- one operator of a graph while it becomes fusion nodes.
  *
- *   static void softplus(cd_fuse_importer *m) { cd_fuse_import_output(m, 0, softplus_of(m, cd_fuse_import_input(m, 0))); }
+ *   static void softplus(cd_fuse_importer *m) { cd_fuse_import_output(m, 0, softplus_of(m,
+ *   cd_fuse_import_input(m, 0))); }
  *   ... {"Softplus", softplus}, ...         a row of cd_fuse_import_rules_elementwise
  *
- * A rule reads operands with cd_fuse_import_input, adds nodes (fusion.h) and gives results with cd_fuse_import_output. Where it
- * cannot, it sets m->why to a reason (static text, or in f's arena): the operator becomes an EXTERN node and is listed as
- * unsupported. A result that nobody reads needs no node. To add an operator: a row in one of the tables; one that is a single expression of its
- * operands needs only a line of CD_FUSE_OPS_EXPR (fusion.h) and of `plain` (fuse_import_elementwise.c).
- * Private to the room. */
+ * A rule reads operands with cd_fuse_import_input, adds nodes (fusion.h) and gives results with
+ * cd_fuse_import_output. Where it cannot, it sets m->why to a reason (static text, or in f's
+ * arena): the operator becomes an EXTERN node and is listed as unsupported. A result that nobody
+ * reads needs no node. To add an operator: a row in one of the tables; one that is a single
+ * expression of its operands needs only a line of CD_FUSE_OPS_EXPR (fusion.h) and of `plain`
+ * (fuse_import_elementwise.c). Private to the room. */
 #ifndef CD_FUSE_IMPORT_INTERNAL_H
 #define CD_FUSE_IMPORT_INTERNAL_H
 #include "profiler/network/fusion/fusion.h"
@@ -20,10 +22,12 @@ typedef struct cd_fuse_importer {
     uint32_t *uses;         /* (tensors of g) readers, the network's result counts */
     bool *shared;           /* (nodes so far, grown) several readers */
     uint32_t cap_shared;
-    uint32_t *
-        same; /* (tensors of g) an equal one with a smaller number, made of weights by the same operator; else itself */
-    cd_dtype *
-        odd; /* (tensors of g) type that no program computes with: its own, or that of weights it is made of; 0: none */
+    /* (tensors of g) an equal one with a smaller number, made of weights by the same operator; else
+     * itself */
+    uint32_t *same;
+    /* (tensors of g) type that no program computes with: its own, or that of weights it is made of;
+     * 0: none */
+    cd_dtype *odd;
     const char *why; /* set: cannot be done */
 } cd_fuse_importer;
 
@@ -33,7 +37,8 @@ typedef struct cd_fuse_import_rule {
     cd_fuse_import_fn fn;
 } cd_fuse_import_rule;
 
-/* Is operand k there? Its tensor (it must be there); its node, 0 when absent; the node of result k. */
+/* Is operand k there? Its tensor (it must be there); its node, 0 when absent; the node of result
+ * k. */
 bool cd_fuse_import_has(const cd_fuse_importer *m, uint32_t k);
 const cd_graph_tensor *cd_fuse_import_tensor(const cd_fuse_importer *m, uint32_t k);
 uint32_t cd_fuse_import_input(cd_fuse_importer *m, uint32_t k);
@@ -60,18 +65,22 @@ uint32_t cd_fuse_import_shift(cd_fuse_importer *m, uint32_t x, uint32_t c);
 /* Reshapes [C] so that it broadcasts against the channels of a tensor of that rank: [C,1,...]. */
 uint32_t cd_fuse_import_channels(cd_fuse_importer *m, uint32_t c, uint32_t rank);
 
-/* Imports m->n if it is in the table of single expressions, folding further operands from the left; false: it is not. */
+/* Imports m->n if it is in the table of single expressions, folding further operands from the left;
+ * false: it is not. */
 bool cd_fuse_import_elementwise(cd_fuse_importer *m);
-/* A node that is read more than once is shared: nothing may be folded into it. False: out of memory. */
+/* A node that is read more than once is shared: nothing may be folded into it. False: out of
+ * memory. */
 bool cd_fuse_import_mark_shared(cd_fuse_importer *m, uint32_t node);
 bool cd_fuse_import_is_shared(const cd_fuse_importer *m, uint32_t node);
 
-/* The window of m->n, a convolution, over nodes x and w, without its bias; the product of nodes a and b as MatMul defines it. 0 with m->why. */
+/* The window of m->n, a convolution, over nodes x and w, without its bias; the product of nodes a
+ * and b as MatMul defines it. 0 with m->why. */
 uint32_t cd_fuse_import_conv(cd_fuse_importer *m, cd_fuse_op op, uint32_t x, uint32_t w);
 uint32_t cd_fuse_import_matmul(cd_fuse_importer *m, uint32_t a, uint32_t b);
 
-/* fuse_same.c: for each tensor of g the first of those that are made of weights in the same way (operator, operands, attributes), in a: such a weight is there once, however many nodes of
- * the file make it. Others are themselves. Errors: ENOMEM. */
+/* fuse_same.c: for each tensor of g the first of those that are made of weights in the same way
+ * (operator, operands, attributes), in a: such a weight is there once, however many nodes of the
+ * file make it. Others are themselves. Errors: ENOMEM. */
 cdmpp_status cd_fuse_same_weights(const cd_graph *g, cd_arena *a, CD_KEEP uint32_t **same,
                                   cdmpp_err *err);
 

@@ -1,4 +1,5 @@
-/* Operators that move elements, and reductions. What the graph inferred (result shapes, resolved attributes) is not inferred again. */
+/* Operators that move elements, and reductions. What the graph inferred (result shapes, resolved
+ * attributes) is not inferred again. */
 #include <string.h>
 
 #include "profiler/network/fusion/fuse_import_internal.h"
@@ -46,7 +47,8 @@ static int64_t begin_of(int64_t start, int64_t step, int64_t dim) {
     return start < 0 ? 0 : start > hi ? hi : start;
 }
 
-/* starts, axes and steps are resolved attributes of the graph; the result's shape says where the slice ends. */
+/* starts, axes and steps are resolved attributes of the graph; the result's shape says where the
+ * slice ends. */
 static void slice(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0);
     const cd_graph_shape s = *cd_fuse_import_shape(m, x);
@@ -218,7 +220,8 @@ static int rounding(const cd_fuse_importer *m) {
     return -1;
 }
 
-/* Scales as the file has them: positions are divided by these, and by the ratio of the extents only where both are the same. *less: some are below 1. */
+/* Scales as the file has them: positions are divided by these, and by the ratio of the extents only
+ * where both are the same. *less: some are below 1. */
 static void scales_of(const cd_fuse_importer *m, const cd_graph_shape *x, cd_fuse_attr *a,
                       bool *less) {
     const cd_graph_attr *s = cd_graph_node_attr(m->n, "scales");

@@ -1,5 +1,6 @@
-/* Convolutions, matrix products, pooling, normalisation. Each becomes the nodes that TVM's ONNX frontend and its passes make of it:
- * a bias is an add of its own, normalisations are reductions and element-wise nodes. */
+/* Convolutions, matrix products, pooling, normalisation. Each becomes the nodes that TVM's ONNX
+ * frontend and its passes make of it: a bias is an add of its own, normalisations are reductions
+ * and element-wise nodes. */
 #include <string.h>
 
 #include "profiler/network/fusion/fuse_import_internal.h"
@@ -28,7 +29,8 @@ static bool window(cd_fuse_importer *m, cd_fuse_attr *a, uint32_t n) {
     return true;
 }
 
-/* A Pad node in front becomes the window's own padding; an average then counts the zeros, as it would have. */
+/* A Pad node in front becomes the window's own padding; an average then counts the zeros, as it
+ * would have. */
 static uint32_t take_padding(cd_fuse_importer *m, uint32_t x, cd_fuse_attr *a, bool pool) {
     const cd_fuse_node *p = &m->f->node[x];
     bool own = false;
@@ -92,9 +94,9 @@ static void pool(cd_fuse_importer *m, bool is_max) {
 
 /* The gradient needs the forward window: its padding is not folded away. */
 static void pool_grad(cd_fuse_importer *m, bool is_max) {
-    const uint32_t dy = cd_fuse_import_input(m, 1),
-                   in[2] = {is_max ? cd_fuse_import_input(m, 0) : dy,
-                            dy}; /* an average reads no x */
+    /* an average reads no x */
+    const uint32_t dy = cd_fuse_import_input(m, 1);
+    const uint32_t in[2] = {is_max ? cd_fuse_import_input(m, 0) : dy, dy};
     cd_fuse_attr a = {.is_max = is_max,
                       .ceil = cd_graph_node_int(m->n, "ceil_mode", 0) != 0,
                       .include_pad = cd_graph_node_int(m->n, "count_include_pad", 0) != 0};
@@ -145,7 +147,8 @@ static void batch_norm(cd_fuse_importer *m) {
     cd_fuse_import_output(m, 0, cd_fuse_import_shift(m, y, cd_fuse_import_channels(m, t, rank)));
 }
 
-/* (x - mean)/sqrt(var + eps) over some dimensions; the variance subtracts for itself, as TVM's does, and is one task. */
+/* (x - mean)/sqrt(var + eps) over some dimensions; the variance subtracts for itself, as TVM's
+ * does, and is one task. */
 static uint32_t normal(cd_fuse_importer *m, uint32_t x, const int64_t *axis, uint32_t n) {
     cd_fuse_graph *f = m->f;
     const uint32_t mu = cd_fuse_reduce(f, CD_FUSE_REDUCE_MEAN, x, axis, n, true);
@@ -246,8 +249,8 @@ static uint32_t flip(cd_fuse_importer *m, uint32_t x) {
     return cd_fuse_transpose(m->f, x, cd_fuse_import_shape(m, x)->rank == 2 ? two : three);
 }
 
-/* In training an operand whose last two dimensions a transpose has swapped is used in place, with the flag *how: a tensor that is
- * new in every iteration would else be moved in every one. */
+/* In training an operand whose last two dimensions a transpose has swapped is used in place, with
+ * the flag *how: a tensor that is new in every iteration would else be moved in every one. */
 static uint32_t as_it_lies(cd_fuse_importer *m, uint32_t x, int bit, int *how) {
     const cd_fuse_node *n = &m->f->node[x];
     if (!m->g->training || n->is_const || n->op != CD_FUSE_OP_TRANSPOSE || n->shape.rank < 2)
@@ -277,7 +280,8 @@ static uint32_t times(cd_fuse_importer *m, uint32_t x, double v) {
                                    cd_fuse_const(m->f, m->f->node[x].dtype, v));
 }
 
-/* At inference TVM transposes weights beforehand, and other operands with operators of their own. */
+/* At inference TVM transposes weights beforehand, and other operands with operators of their
+ * own. */
 static uint32_t turned_product(cd_fuse_importer *m, double alpha) {
     uint32_t a = cd_fuse_import_input(m, 0), b = cd_fuse_import_input(m, 1);
     if (cd_graph_node_int(m->n, "transA", 0)) a = flip(m, a);
@@ -342,8 +346,8 @@ static cd_graph_shape lead_of(const cd_graph_shape *a, const cd_graph_shape *b) 
     return lead;
 }
 
-/* Operands of rank 1 get a dimension. A right operand with two dimensions is a weight for all rows: one dense product. Else leading
- * dimensions broadcast and become the batch. */
+/* Operands of rank 1 get a dimension. A right operand with two dimensions is a weight for all rows:
+ * one dense product. Else leading dimensions broadcast and become the batch. */
 uint32_t cd_fuse_import_matmul(cd_fuse_importer *m, uint32_t a, uint32_t b) {
     uint32_t y;
     a = at_least_two(m, a, true), b = at_least_two(m, b, false);

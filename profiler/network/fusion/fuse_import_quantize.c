@@ -1,5 +1,6 @@
-/* Operators of quantised files. QuantizeLinear and DequantizeLinear become one node each; operators on quantised numbers are the same operators
- * between them, as the standard defines them. cd_fuse_quantize makes programs in 8 bits of both. */
+/* Operators of quantised files. QuantizeLinear and DequantizeLinear become one node each; operators
+ * on quantised numbers are the same operators between them, as the standard defines them.
+ * cd_fuse_quantize makes programs in 8 bits of both. */
 #include <string.h>
 
 #include "profiler/network/fusion/fuse_import_internal.h"
@@ -41,7 +42,8 @@ static uint32_t scale_of(cd_fuse_importer *m, uint32_t k, const cd_graph_shape *
 
 static bool is_byte(cd_dtype t) { return cd_expr_dtype_bits(t) == 8; }
 
-/* A zero point that is known only as the network runs, or that differs among channels, is added to the rounded quotient. */
+/* A zero point that is known only as the network runs, or that differs among channels, is added to
+ * the rounded quotient. */
 static uint32_t quantized_by_data(cd_fuse_importer *m, uint32_t x, uint32_t scale, uint32_t zero,
                                   cd_dtype t, const cd_fuse_attr *a) {
     cd_fuse_graph *f = m->f;
@@ -72,15 +74,17 @@ static uint32_t quantized(cd_fuse_importer *m, uint32_t x, uint32_t k, cd_dtype 
     return m->why ? 0 : quantized_by_data(m, x, in[1], zero, t, &a);
 }
 
-/* Operand x, with its scale and zero point as operands k and k + 1. *scale: its node. A zero point that is known only as the network runs, or that differs among channels, is taken off in whole
+/* Operand x, with its scale and zero point as operands k and k + 1. *scale: its node. A zero point
+ * that is known only as the network runs, or that differs among channels, is taken off in whole
  * numbers. */
 static uint32_t dequantized(cd_fuse_importer *m, uint32_t x, uint32_t k, int64_t axis,
                             uint32_t *scale) {
     const cd_graph_shape s = *cd_fuse_import_shape(m, x);
     const cd_dtype t = m->f->node[x].dtype;
     cd_fuse_attr a = {0};
-    const bool other = !strcmp(m->n->op, "DequantizeLinear") &&
-                       m->g->tensor[m->n->out[0]].dtype != CD_F32; /* output_dtype */
+    /* output_dtype */
+    const bool other =
+        !strcmp(m->n->op, "DequantizeLinear") && m->g->tensor[m->n->out[0]].dtype != CD_F32;
     if ((!is_byte(t) && t != CD_I32) || other || cd_fuse_import_tensor(m, k)->dtype != CD_F32)
         m->why = "only 8 bits or int32 to float32 has a compute definition";
     const uint32_t in[2] = {x, m->why ? 0 : scale_of(m, k, &s, axis)};
@@ -110,7 +114,8 @@ static void dequantize_linear(cd_fuse_importer *m) {
 
 static cd_dtype result_type(const cd_fuse_importer *m) { return m->g->tensor[m->n->out[0]].dtype; }
 
-/* x, its scale and zero point, w, its scale and zero point, those of the result, bias: of int32 in units of both scales. */
+/* x, its scale and zero point, w, its scale and zero point, those of the result, bias: of int32 in
+ * units of both scales. */
 static void qlinear_conv(cd_fuse_importer *m) {
     uint32_t of_x, of_w = 0;
     const uint32_t x = dequantized(m, cd_fuse_import_input(m, 0), 1, 1, &of_x),

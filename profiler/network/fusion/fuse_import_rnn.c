@@ -2,8 +2,8 @@
  *
  *   gates = (h R' + Rb) + (x_t W' + Wb);  LSTM: i o f c  GRU: z r h  RNN: one
  *
- * The sum is one task with the product of h, as in TVM's. Each node is made by a statement of its own: their order
- * decides which product that is. */
+ * The sum is one task with the product of h, as in TVM's. Each node is made by a statement of its
+ * own: their order decides which product that is. */
 #include <string.h>
 #include <strings.h>
 
@@ -65,8 +65,8 @@ static void lstm_cell(layer *l, uint32_t x) {
     l->h = bi(l, CD_FUSE_OP_MUL, o, un(l, CD_FUSE_OP_TANH, l->c));
 }
 
-/* linear_before_reset (l->after) decides whether the reset gate multiplies h before the product with R_h or the product itself. In
- * the second case all three products of h are one. */
+/* linear_before_reset (l->after) decides whether the reset gate multiplies h before the product
+ * with R_h or the product itself. In the second case all three products of h are one. */
 static void gru_cell(layer *l, uint32_t x) {
     cd_fuse_importer *m = l->m;
     const int64_t n = l->hidden;
@@ -115,7 +115,8 @@ static void direction(layer *l, int64_t d) {
     l->c = l->gates == 4 ? state(l, 6, d) : 0;
 }
 
-/* Is the list of activations, with commas between them, the usual one, once for each direction? Their names have no case. */
+/* Is the list of activations, with commas between them, the usual one, once for each direction?
+ * Their names have no case. */
 static bool is_usual(const cd_fuse_importer *m, const char *s) {
     static const char *const usual[][3] = {
         {"LSTM", "sigmoid,tanh,tanh", "sigmoid,tanh,tanh,sigmoid,tanh,tanh"},

@@ -1,7 +1,8 @@
-/* The same network in the layout that TVM schedules: channels last around convolutions, rows of products as matrices. Old node i
- * becomes to[i] in form[i]: PLAIN as the network has it, LAST [N,C,H,W] as [N,H,W,C], ROWS [..,N] as [M,N]. Element-wise operators
- * take the form of their operands; operators for which the order of dimensions matters ask for PLAIN, by a transpose (LAST) or view
- * (ROWS) that is made once. */
+/* The same network in the layout that TVM schedules: channels last around convolutions, rows of
+ * products as matrices. Old node i becomes to[i] in form[i]: PLAIN as the network has it, LAST
+ * [N,C,H,W] as [N,H,W,C], ROWS [..,N] as [M,N]. Element-wise operators take the form of their
+ * operands; operators for which the order of dimensions matters ask for PLAIN, by a transpose
+ * (LAST) or view (ROWS) that is made once. */
 #include <string.h>
 
 #include "profiler/network/fusion/fusion.h"
@@ -50,7 +51,8 @@ static void permute(int64_t *v, uint32_t rank) {
 /* Where dimension d stands with channels last. */
 static int64_t moved(int64_t d, uint32_t rank) { return d == 0 ? 0 : d == 1 ? rank - 1 : d - 1; }
 
-/* Node i in the plain form. A change of form belongs to no operator of the network: its origin is none. */
+/* Node i in the plain form. A change of form belongs to no operator of the network: its origin is
+ * none. */
 static uint32_t plain(layout *l, uint32_t i) {
     int64_t perm[CD_GRAPH_MAX_RANK];
     place *n = &l->node[i];
@@ -117,7 +119,8 @@ static bool depthwise(const layout *l, const cd_fuse_node *n) {
     return n->a.n == 2 && n->a.groups > 1 && x->dim[1] == n->a.groups && w->dim[0] == n->a.groups;
 }
 
-/* [O,I,h,w] -> [h,w,I,O], of depthwise ones [h,w,O,1]. Of a weight that is no constant it is a change of layout of its own. */
+/* [O,I,h,w] -> [h,w,I,O], of depthwise ones [h,w,O,1]. Of a weight that is no constant it is a
+ * change of layout of its own. */
 static uint32_t last_weight(layout *l, const cd_fuse_node *n) {
     const uint32_t dims = n->a.n;
     int64_t perm[CD_GRAPH_MAX_RANK];
@@ -210,8 +213,8 @@ static uint32_t last_operand(layout *l, const cd_fuse_node *n, uint32_t k) {
     return cd_fuse_transpose(l->f, y, perm);
 }
 
-/* Operand k as rows: 0 where it cannot be. What a reduction made keeps its dimensions, and with it who reads it:
- * means and variances are tasks over the network's own shape, as TVM's are. */
+/* Operand k as rows: 0 where it cannot be. What a reduction made keeps its dimensions, and with it
+ * who reads it: means and variances are tasks over the network's own shape, as TVM's are. */
 static uint32_t rows_operand(layout *l, const cd_fuse_node *n, uint32_t k) {
     const uint32_t x = n->in[k], r = n->shape.rank;
     const cd_graph_shape *s = &old(l, x)->shape;

@@ -1,5 +1,5 @@
-/* Nodes of the fusion graph, and how their shapes follow from their operands. Nodes that would do nothing (a reshape to the same
- * shape, a transpose of dimensions of 1) are not made, as in TVM. */
+/* Nodes of the fusion graph, and how their shapes follow from their operands. Nodes that would do
+ * nothing (a reshape to the same shape, a transpose of dimensions of 1) are not made, as in TVM. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,8 +61,8 @@ uint32_t cd_fuse_fail(cd_fuse_graph *f, cdmpp_status st, const char *fmt, ...) {
     return 0;
 }
 
-/* A node is constant when it has operands or a value and all its operands are constant: it is computed once, before the network
- * runs. */
+/* A node is constant when it has operands or a value and all its operands are constant: it is
+ * computed once, before the network runs. */
 static bool from_weights(const cd_fuse_graph *f, cd_fuse_op op, const uint32_t *in, uint32_t n) {
     if (op == CD_FUSE_OP_LEAF || op == CD_FUSE_OP_EXTERN) return false;
     for (uint32_t i = 0; i < n; i++)
@@ -70,7 +70,8 @@ static bool from_weights(const cd_fuse_graph *f, cd_fuse_op op, const uint32_t *
     return true;
 }
 
-/* ---- what is made of weights is made once: the same operator on the same operands is the same node ---- */
+/* ---- what is made of weights is made once: the same operator on the same operands is the same
+ * node ---- */
 
 static bool is_same_attr(const cd_fuse_attr *a, const cd_fuse_attr *b) {
 #define SAME(member) (memcmp(a->member, b->member, sizeof a->member) == 0)
@@ -137,7 +138,8 @@ static bool make_room(cd_fuse_graph *f) {
     return true;
 }
 
-/* Number of an equal node, or of this one, which stands at the end of the nodes and stays there where it is the first. */
+/* Number of an equal node, or of this one, which stands at the end of the nodes and stays there
+ * where it is the first. */
 static uint32_t once(cd_fuse_graph *f) {
     if (!make_room(f)) return cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
     uint32_t *s = place_of(f, &f->node[f->n]);
@@ -238,8 +240,8 @@ static bool same_shape(const cd_graph_shape *a, const cd_graph_shape *b) {
 }
 
 uint32_t cd_fuse_reshape(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s) {
-    while (f->node[x].op == CD_FUSE_OP_RESHAPE)
-        x = f->node[x].in[0]; /* only the last of several counts */
+    /* only the last of several counts */
+    while (f->node[x].op == CD_FUSE_OP_RESHAPE) x = f->node[x].in[0];
     if (same_shape(&f->node[x].shape, s)) return x;
     if (!f->st && cd_graph_shape_elements(&f->node[x].shape) != cd_graph_shape_elements(s))
         return cd_fuse_fail(f, CDMPP_ESCHEMA, "reshape: another number of elements");
@@ -318,8 +320,9 @@ uint32_t cd_fuse_expand(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s) {
     return cd_fuse_add_node(f, CD_FUSE_OP_EXPAND, f->node[x].dtype, s, &x, 1, NULL);
 }
 
-/* As TVM's SplitArgs: concatenations of as equal numbers of parts as can be, then one of these. Each element is moved once more for
- * each further level; one program of all parts would have more arguments than a kernel may have, and choose among all of them for each element. */
+/* As TVM's SplitArgs: concatenations of as equal numbers of parts as can be, then one of these.
+ * Each element is moved once more for each further level; one program of all parts would have more
+ * arguments than a kernel may have, and choose among all of them for each element. */
 static uint32_t concat_in_pieces(cd_fuse_graph *f, const uint32_t *in, uint32_t n, int64_t axis) {
     const uint32_t n_piece = n / CD_FUSE_MAX_READS + (n % CD_FUSE_MAX_READS != 0);
     uint32_t *piece = CD_NEWN(&f->arena, uint32_t, n_piece);

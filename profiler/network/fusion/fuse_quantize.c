@@ -1,4 +1,5 @@
-/* Layers in 8 bits: see fuse_quantize.h. One walk over the nodes copies the graph; a layer that can be is replaced by its form in words. */
+/* Layers in 8 bits: see fuse_quantize.h. One walk over the nodes copies the graph; a layer that can
+ * be is replaced by its form in words. */
 #include "profiler/network/fusion/fuse_quantize_internal.h"
 
 #include <math.h>
@@ -29,7 +30,8 @@ static void mark_live(cd_quantize_walk *w) {
     }
 }
 
-/* How many operators and results read each node, and the last of them; whether all undo a quantisation. */
+/* How many operators and results read each node, and the last of them; whether all undo a
+ * quantisation. */
 static void count_readers(cd_quantize_walk *w) {
     const cd_fuse_graph *g = w->from;
     for (uint32_t i = 0; i < g->n; i++) w->undone[i] = true;
@@ -52,7 +54,8 @@ static uint32_t base_of(const cd_fuse_graph *g, uint32_t i) {
     return i;
 }
 
-/* Tensors that layers read and that get a range, in the order of the first layer that reads them. */
+/* Tensors that layers read and that get a range, in the order of the first layer that reads
+ * them. */
 static void find_observed(cd_quantize_walk *w) {
     const cd_fuse_graph *g = w->from;
     for (uint32_t i = 0; i < g->n; i++) w->observed[i] = CD_GRAPH_NONE;

@@ -1,4 +1,5 @@
-/* fuse_quantize_internal -- the walk that puts layers into 8 bits, and what its files share. Private to the room. */
+/* fuse_quantize_internal -- the walk that puts layers into 8 bits, and what its files share.
+ * Private to the room. */
 #ifndef CD_FUSE_QUANTIZE_INTERNAL_H
 #define CD_FUSE_QUANTIZE_INTERNAL_H
 #include "profiler/network/fusion/fusion.h"
@@ -13,7 +14,8 @@ typedef struct cd_quantize_walk {
     uint32_t *to;               /* (from->n) new node; 0: not made */
     uint32_t *code;             /* (from->n) new node of its value as uint8; 0: not made */
     uint32_t *readers, *reader; /* (from->n) how many, and the last; a result counts twice */
-    uint32_t *observed; /* (from->n) its number among the tensors with a range; CD_GRAPH_NONE */
+    /* (from->n) its number among the tensors with a range; CD_GRAPH_NONE */
+    uint32_t *observed;
     uint32_t n_observed;
     bool *live;   /* (from->n) a result needs it */
     bool *undone; /* (from->n) all readers are DEQUANTIZE */
@@ -26,7 +28,8 @@ typedef struct cd_quantize_code {
     int zero;
 } cd_quantize_code;
 
-/* A convolution or product. Why it cannot be in 8 bits, whatever its operands hold; NULL: it can. Why not as the file has it. */
+/* A convolution or product. Why it cannot be in 8 bits, whatever its operands hold; NULL: it can.
+ * Why not as the file has it. */
 bool cd_fuse_quantize_layer_is(const cd_fuse_node *n);
 const char *cd_fuse_quantize_layer_refuse(const cd_fuse_graph *g, const cd_fuse_node *n);
 const char *cd_fuse_quantize_layer_refuse_file(const cd_fuse_graph *g, const cd_fuse_node *n);
@@ -36,6 +39,7 @@ cd_quantize_code cd_fuse_quantize_layer_code(cd_quantize_walk *w, uint32_t i);
 uint32_t cd_fuse_quantize_constant(cd_quantize_walk *w, uint32_t i);
 /* Dimension 1 of x in words of four numbers of 8 bits; `fill` makes it a multiple of 4. */
 uint32_t cd_fuse_quantize_words(cd_fuse_graph *f, uint32_t x, int fill);
-/* Layer i in 8 bits, with its bias where nobody else reads the layer: sets w->to of the layer, or of the addition of its bias. */
+/* Layer i in 8 bits, with its bias where nobody else reads the layer: sets w->to of the layer, or
+ * of the addition of its bias. */
 void cd_fuse_quantize_layer_emit(cd_quantize_walk *w, uint32_t i);
 #endif

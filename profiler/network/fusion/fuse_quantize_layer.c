@@ -48,7 +48,8 @@ static bool fits_channels(const cd_fuse_graph *g, const cd_fuse_node *w, uint32_
             s->dim[axis] == w->shape.dim[axis]);
 }
 
-/* Numbers of 8 bits less zero points that are not one known number, times a scale (fuse_import_quantize.c). */
+/* Numbers of 8 bits less zero points that are not one known number, times a scale
+ * (fuse_import_quantize.c). */
 static bool has_zeros(const cd_fuse_graph *g, const cd_fuse_node *x) {
     const cd_fuse_node *c = x->op == CD_FUSE_OP_MUL ? &g->node[x->in[0]] : x;
     return c->op == CD_FUSE_OP_CAST && g->node[c->in[0]].op == CD_FUSE_OP_SUB &&
@@ -82,9 +83,9 @@ cd_quantize_code cd_fuse_quantize_layer_code(cd_quantize_walk *w, uint32_t i) {
     const cd_graph_shape s = w->from->node[i].shape;
     cd_fuse_quantize_scale(w->q->low[k], w->q->high[k], &c.scale, &c.zero);
     if (!w->code[i]) {
-        const uint32_t origin = w->f->origin,
-                       in[2] = {w->to[i], cd_fuse_const(w->f, CD_F32,
-                                                        (double)(float)(1.0 / (double)c.scale))};
+        const uint32_t origin = w->f->origin;
+        const uint32_t in[2] = {
+            w->to[i], cd_fuse_const(w->f, CD_F32, (double)(float)(1.0 / (double)c.scale))};
         w->f->origin = w->from->node[i].origin;
         w->code[i] = cd_fuse_add_node(w->f, CD_FUSE_OP_REQUANTIZE, CD_QUANTIZE_U8, &s, in, 2,
                                       &(cd_fuse_attr){.p = 0, .q = 255, .s = c.zero});
@@ -122,7 +123,8 @@ static cd_quantize_code file_code(cd_quantize_walk *w, const cd_fuse_node *n) {
 typedef struct weight {
     uint32_t node;  /* int32, within int8 */
     uint32_t scale; /* (channels), or one */
-    uint32_t lost;  /* (channels) what rounding takes from the result of mean data; 0: not known */
+    /* (channels) what rounding takes from the result of mean data; 0: not known */
+    uint32_t lost;
 } weight;
 
 /* All dimensions but the first. */
@@ -136,7 +138,8 @@ static uint32_t flat(cd_fuse_graph *f, uint32_t x) {
     return cd_fuse_reshape(f, x, &one);
 }
 
-/* Sum of (x - rounded) times the mean of the data, of each channel of the result. 0: the mean is not known, or of something else than the channels. */
+/* Sum of (x - rounded) times the mean of the data, of each channel of the result. 0: the mean is
+ * not known, or of something else than the channels. */
 static uint32_t lost_of(cd_quantize_walk *w, uint32_t base, uint32_t x, uint32_t rounded,
                         uint32_t scale) {
     cd_fuse_graph *f = w->f;
@@ -214,7 +217,8 @@ static uint32_t channels(cd_fuse_graph *f, uint32_t c, const cd_fuse_node *n) {
     return cd_fuse_reshape(f, c, &s);
 }
 
-/* What is added to the sums, of each channel: the bias in units of the scale, less the sum of the weights for each unit of the zero point. 0: nothing. */
+/* What is added to the sums, of each channel: the bias in units of the scale, less the sum of the
+ * weights for each unit of the zero point. 0: nothing. */
 static uint32_t shift_of(cd_quantize_walk *w, const weight *k, uint32_t scale, int zero,
                          uint32_t bias) {
     cd_fuse_graph *f = w->f;

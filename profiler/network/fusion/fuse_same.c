@@ -1,4 +1,5 @@
-/* Weights that a file makes several times of one tensor: exporters write a Transpose for each use of a table. */
+/* Weights that a file makes several times of one tensor: exporters write a Transpose for each use
+ * of a table. */
 #include <string.h>
 
 #include "profiler/network/fusion/fuse_import_internal.h"

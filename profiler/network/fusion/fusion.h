@@ -1,16 +1,18 @@
-/* fusion -- a network in the operators of TVM's tasks, and these operators in groups that run as one program.
+/* fusion -- a network in the operators of TVM's tasks, and these operators in groups that run as
+ * one program.
  *
  *   cd_graph ── import ──> nodes ── layout ──> nodes ── groups
  *   Conv(x, w, b)          conv(x, w') + b'                {conv, add, relu}
  *   BatchNormalization ──/ (folded into w', b')
  *   Relu                   relu
  *
- * The workload room takes the groups and asks the compute room for the definition of each. Nodes are the tensor operators that TVM's
- * Relay has after its passes, and no others: Gemm is dense and add, an LSTM one cell a time step. A node makes one tensor, so node and
- * tensor have one number.
+ * The workload room takes the groups and asks the compute room for the definition of each. Nodes
+ * are the tensor operators that TVM's Relay has after its passes, and no others: Gemm is dense and
+ * add, an LSTM one cell a time step. A node makes one tensor, so node and tensor have one number.
  *   (1) node 0 is a sentinel that nothing reads; operands have smaller numbers;
- *   (2) is_const: computed from weights alone, once, before the network runs; equal ones (operator, operands, attributes) are one node,
- *       so that a weight that several operators read in one form is in memory once;
+ *   (2) is_const: computed from weights alone, once, before the network runs; equal ones (operator,
+ *       operands, attributes) are one node, so that a weight that several operators read in one
+ *       form is in memory once;
  *   (3) a scalar of known value is a CONST node and part of each group that reads it;
  *   (4) after cd_fuse_groups: group[i] is the last node of i's group, which names it;
  *       a node that is no operator of the network (LEAF, CONST, is_const) and a node that
@@ -62,9 +64,10 @@ typedef enum cd_fuse_pattern {
     X(RESIZE, "resize", INJECTIVE)                                                                 \
     X(TILE, "tile", INJECTIVE)                                                                     \
     X(PACK4, "pack4", OPAQUE)
-/* ... and operators that are one expression of their operands $0, $1, $2 (broadcast), parameters $p, $q, $s and
- * the result's type $t: X(id, name, pattern, operands, TVM's name of the stage, prefix of its axes, expression). Unary ones come before
- * ADD, comparisons and logic are EQ .. OR: fuse_node.c tests these ranges. */
+/* ... and operators that are one expression of their operands $0, $1, $2 (broadcast), parameters
+ * $p, $q, $s and the result's type $t: X(id, name, pattern, operands, TVM's name of the stage,
+ * prefix of its axes, expression). Unary ones come before ADD, comparisons and logic are EQ .. OR:
+ * fuse_node.c tests these ranges. */
 #define CD_FUSE_OPS_EXPR(X)                                                                        \
     X(RELU, "relu", ELEM, 1, "T_relu", "ax", "max($0, 0)")                                         \
     X(CLIP, "clip", ELEM, 1, "compute", "i", "max(min($0, $q), $p)")                               \
@@ -146,13 +149,16 @@ typedef struct cd_fuse_attr {
     bool last; /* channels are the last dimension */
     bool keepdims, ceil, include_pad, is_max;
     int mode; /* cd_fuse_reduction; of PAD, RESIZE */
-    double p,
-        q; /* parameters of an expression; of LRN alpha, beta; p: of a dot4 convolution the word in its padding */
+    /* parameters of an expression; of LRN alpha, beta; p: of a dot4 convolution the word in its
+     * padding */
+    double p, q;
     double s; /* bias of LRN; zero point of QUANTIZE, DEQUANTIZE */
-    double scale
-        [CD_GRAPH_MAX_RANK]; /* RESIZE: what the file says, where that is not the result's extent over the operand's; else 0 */
-    bool
-        dot4; /* CONV, DENSE: operands are words of four numbers of 8 bits (PACK4), results 32 bits: quantize.h */
+    /* RESIZE: what the file says, where that is not the result's extent over the operand's; else
+     * 0 */
+    double scale[CD_GRAPH_MAX_RANK];
+    /* CONV, DENSE: operands are words of four numbers of 8 bits (PACK4), results 32 bits:
+     * quantize.h */
+    bool dot4;
 } cd_fuse_attr;
 
 typedef struct cd_fuse_node {
@@ -184,12 +190,13 @@ typedef struct cd_fuse_graph {
     uint32_t n_bad, cap_bad;
     cd_fuse_unsupported *bad; /* (n_bad) operators without a definition */
     uint32_t n_layer, cap_layer, n_observed;
-    cd_quantize_layer *
-        layer; /* (n_layer) after cd_fuse_quantize; of its results the last n_observed are observed tensors */
-    cd_fusion_rules open; /* after cd_fuse_groups: rules that were asked for and are not known */
-    uint32_t origin;      /* for nodes that are added */
-    uint32_t *made, n_made,
-        cap_made; /* hash table of nodes that are made of weights: an equal one is not made again */
+    /* (n_layer) after cd_fuse_quantize; of its results the last n_observed are observed tensors */
+    cd_quantize_layer *layer;
+    /* after cd_fuse_groups: rules that were asked for and are not known */
+    cd_fusion_rules open;
+    uint32_t origin; /* for nodes that are added */
+    /* hash table of nodes that are made of weights: an equal one is not made again */
+    uint32_t *made, n_made, cap_made;
     cdmpp_status st;
     cdmpp_err *err;
 } cd_fuse_graph;
@@ -204,7 +211,8 @@ static inline bool cd_fuse_is_view(const cd_fuse_node *n) {
 }
 static inline bool cd_fuse_op_is_expr(cd_fuse_op op) { return op >= CD_FUSE_OP_RELU; }
 
-/* ---- nodes (fuse_node.c): each appends a node and returns its number. Shapes are inferred; operands that do not fit set ESCHEMA ---- */
+/* ---- nodes (fuse_node.c): each appends a node and returns its number. Shapes are inferred;
+ * operands that do not fit set ESCHEMA ---- */
 /* A graph of nodes for g, which it borrows; free it. Errors: ENOMEM. */
 cdmpp_status cd_fuse_new(const cd_graph *g, CD_GIVE cd_fuse_graph **out, cdmpp_err *err);
 void cd_fuse_free(CD_TAKE cd_fuse_graph *f); /* NULL is fine */
@@ -215,7 +223,8 @@ uint32_t cd_fuse_add_node(cd_fuse_graph *f, cd_fuse_op op, cd_dtype t, const cd_
 uint32_t cd_fuse_leaf(cd_fuse_graph *f, uint32_t tensor, bool is_const);
 /* A scalar of known value. */
 uint32_t cd_fuse_const(cd_fuse_graph *f, cd_dtype t, double v);
-/* Expressions of one, two (broadcast) and three operands; p, q: parameters. A cast to the type that x has is x. */
+/* Expressions of one, two (broadcast) and three operands; p, q: parameters. A cast to the type that
+ * x has is x. */
 uint32_t cd_fuse_unary(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, double p, double q);
 uint32_t cd_fuse_binary(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, uint32_t y);
 uint32_t cd_fuse_where(cd_fuse_graph *f, uint32_t c, uint32_t x, uint32_t y);
@@ -227,18 +236,22 @@ uint32_t cd_fuse_transpose(cd_fuse_graph *f, uint32_t x, const int64_t *perm);
 /* Over n axes, in any order; x itself where n is 0. */
 uint32_t cd_fuse_reduce(cd_fuse_graph *f, cd_fuse_reduction how, uint32_t x, const int64_t *axis,
                         uint32_t n, bool keepdims);
-/* start, step: one for each dimension (step NULL: all 1); s: the result's shape. x itself where that is all of it. */
+/* start, step: one for each dimension (step NULL: all 1); s: the result's shape. x itself where
+ * that is all of it. */
 uint32_t cd_fuse_slice(cd_fuse_graph *f, uint32_t x, const int64_t *start, const int64_t *step,
                        const cd_graph_shape *s);
 /* Broadcast to s. */
 uint32_t cd_fuse_expand(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s);
-/* A program reads at most so many tensors; a concatenation of more parts is one of concatenations. */
+/* A program reads at most so many tensors; a concatenation of more parts is one of
+ * concatenations. */
 enum { CD_FUSE_MAX_READS = 256 };
-/* n > 0 operands joined along the axis, in pieces where there are more than CD_FUSE_MAX_READS; the operand itself where n is 1. */
+/* n > 0 operands joined along the axis, in pieces where there are more than CD_FUSE_MAX_READS; the
+ * operand itself where n is 1. */
 uint32_t cd_fuse_concat(cd_fuse_graph *f, const uint32_t *in, uint32_t n, int64_t axis);
 uint32_t cd_fuse_dense(cd_fuse_graph *f, uint32_t x, uint32_t w); /* [M,K], [N,K] -> [M,N] */
 uint32_t cd_fuse_bmm(cd_fuse_graph *f, uint32_t x, uint32_t y);   /* [B,M,K], [B,N,K] -> [B,M,N] */
-/* The product of operands that are read transposed in place: CD_FUSE_TRANSPOSED_X: x is [K,M], CD_FUSE_TRANSPOSED_Y: y is [K,N]. 2 or 3 dimensions. */
+/* The product of operands that are read transposed in place: CD_FUSE_TRANSPOSED_X: x is [K,M],
+ * CD_FUSE_TRANSPOSED_Y: y is [K,N]. 2 or 3 dimensions. */
 enum { CD_FUSE_TRANSPOSED_X = 1, CD_FUSE_TRANSPOSED_Y = 2 };
 uint32_t cd_fuse_product(cd_fuse_graph *f, uint32_t x, uint32_t y, int how);
 /* op: SOFTMAX or LOGSOFTMAX. */
@@ -251,15 +264,17 @@ uint32_t cd_fuse_fail(cd_fuse_graph *f, cdmpp_status st, const char *fmt, ...)
 /* Operators of f->g -> nodes, with batch norms folded into weights. Operators without a
  * definition become EXTERN nodes and are listed in f->bad. Errors: ENOMEM, ESCHEMA. */
 cdmpp_status cd_fuse_import(cd_fuse_graph *f, cdmpp_err *err);
-/* The same network with layers in 8 bits: fuse_quantize.h. q NULL: as the file says. Errors: EINVALID (not as many ranges as tensors), ENOMEM. */
+/* The same network with layers in 8 bits: fuse_quantize.h. q NULL: as the file says. Errors:
+ * EINVALID (not as many ranges as tensors), ENOMEM. */
 cdmpp_status cd_fuse_quantize(const cd_fuse_graph *from, const cd_quantize *q,
                               CD_GIVE cd_fuse_graph **out, cdmpp_err *err);
 /* The same network with channels last around convolutions (if `last`), and with rows
  * of matrix products kept two-dimensional through element-wise operators. Errors: ENOMEM. */
 cdmpp_status cd_fuse_layout(const cd_fuse_graph *from, bool last, CD_GIVE cd_fuse_graph **out,
                             cdmpp_err *err);
-/* Fill group[]. At most max_depth nodes a group (TVM: 256). rules NULL: TVM's alone; else operators are joined only where these say so too,
- * and what they do not know stays apart and is listed in f->open. Errors: ENOMEM. */
+/* Fill group[]. At most max_depth nodes a group (TVM: 256). rules NULL: TVM's alone; else operators
+ * are joined only where these say so too, and what they do not know stays apart and is listed in
+ * f->open. Errors: ENOMEM. */
 cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, const cd_fusion_rules *rules,
                             cdmpp_err *err);
 /* The name that rules have for an operator of a graph: its own, or DepthwiseConv. */

@@ -1,4 +1,5 @@
-/* Rules of fusion: their file, and the look-up. There are some hundred rules at most, so a look-up goes through all of them. */
+/* Rules of fusion: their file, and the look-up. There are some hundred rules at most, so a look-up
+ * goes through all of them. */
 #include <string.h>
 
 #include "base/io/io.h"

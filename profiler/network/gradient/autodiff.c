@@ -1,5 +1,6 @@
-/* Builds an iteration of training: copies the forward network, with normalisations and recurrent layers decomposed into operators
- * that have gradients; adds the loss; walks back through the copy, operator by operator; adds the update of each weight. */
+/* Builds an iteration of training: copies the forward network, with normalisations and recurrent
+ * layers decomposed into operators that have gradients; adds the loss; walks back through the copy,
+ * operator by operator; adds the update of each weight. */
 
 #include <stdio.h>
 #include <string.h>
@@ -32,8 +33,8 @@ static void mark_statistics(cd_autodiff_builder *b) {
     }
 }
 
-/* Not learned: integers, masks, the statistics of batch norms, and the weights that the options name. A name that fits no weight is
- * an error. */
+/* Not learned: integers, masks, the statistics of batch norms, and the weights that the options
+ * name. A name that fits no weight is an error. */
 static void mark_frozen(cd_autodiff_builder *b) {
     const cd_graph *g = b->from;
     mark_statistics(b);
@@ -90,7 +91,8 @@ static cdmpp_status opaque(cd_autodiff_builder *b, const cd_graph_node *n, const
                            b->err);
 }
 
-/* Files without their weights fill them with a number that is not zero: such a tensor is a weight. */
+/* Files without their weights fill them with a number that is not zero: such a tensor is a
+ * weight. */
 static bool is_filled(cd_autodiff_builder *b, const cd_graph_node *n) {
     const cd_graph_tensor *x = &b->from->tensor[n->out[0]];
     uint32_t *to = &b->map[n->out[0]];
@@ -195,8 +197,8 @@ static void list_missing(cd_autodiff_builder *b, const cd_graph_node *n, const c
     else r->missing[r->n_missing++] = (cd_gradient_miss){n->op, n->name, name, why};
 }
 
-/* An operator that nobody knows, in place of the gradient: it has the operands, the gradients of the results, and gives
- * those of the operands. */
+/* An operator that nobody knows, in place of the gradient: it has the operands, the gradients of
+ * the results, and gives those of the operands. */
 static void unknown(cd_autodiff_builder *b, const cd_graph_node *n, const char *why) {
     const uint32_t most = n->n_in + n->n_out;
     uint32_t n_in = 0, n_out = 0, *in = CD_NEWN(&b->g->arena, uint32_t, most + 1),
@@ -282,8 +284,8 @@ static void set_phases(cd_autodiff_builder *b, uint32_t back, uint32_t update) {
                                            : CD_GRADIENT_UPDATE;
 }
 
-/* The order of the phases: forward, loss, backward, update. Arrays by tensor have the size of the forward part: gradients of
- * gradients are not asked for. */
+/* The order of the phases: forward, loss, backward, update. Arrays by tensor have the size of the
+ * forward part: gradients of gradients are not asked for. */
 static void iteration(cd_autodiff_builder *b) {
     uint32_t *seed = CD_NEWN(&b->g->arena, uint32_t, 2 * b->from->n_output + 1);
     b->map = CD_NEWN(&b->g->arena, uint32_t, b->from->n_tensor + 1);

@@ -1,5 +1,5 @@
-/* Operators of an iteration, one call each. Those that would change nothing (a reshape to the same shape, a cast to the same type)
- * are not appended: they would be tasks. */
+/* Operators of an iteration, one call each. Those that would change nothing (a reshape to the same
+ * shape, a cast to the same type) are not appended: they would be tasks. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,9 +1,10 @@
-/* Gradients of convolutions: of the data the transposed one, of the weight a convolution whose kernel is dy.
+/* Gradients of convolutions: of the data the transposed one, of the weight a convolution whose
+ * kernel is dy.
  *
- *   y[n,m,i] = sum_c,r x[n,c,i*s + r*d] w[m,c,r]      dw[m,c,r] = sum_n,i x[n,c,i*s + r*d] dy[n,m,i]
+ *   y[n,m,i] = sum_c,r x[n,c,i*s + r*d] w[m,c,r]     dw[m,c,r] = sum_n,i x[n,c,i*s + r*d] dy[n,m,i]
  *
- * dw is a convolution of x with dy as its weight, where the batch is summed and stride and dilation change places:
- * of g groups x is [C/g, g*N, ..] and dy [M, N, ..]. */
+ * dw is a convolution of x with dy as its weight, where the batch is summed and stride and dilation
+ * change places: of g groups x is [C/g, g*N, ..] and dy [M, N, ..]. */
 #include <string.h>
 
 #include "profiler/network/gradient/autodiff_internal.h"
@@ -33,8 +34,8 @@ static uint32_t batch_inside(cd_autodiff_builder *b, uint32_t x, int64_t group) 
         for (uint32_t d = 0; d < s.rank; d++) perm[d] = d < 2 ? 1 - d : d;
         return cd_autodiff_transpose(b, x, s.rank, perm);
     }
-    cd_graph_shape apart = {s.rank + 1, {s.dim[0], group, s.dim[1] / group}},
-                   together = {s.rank, {s.dim[1] / group, group * s.dim[0]}};
+    cd_graph_shape apart = {s.rank + 1, {s.dim[0], group, s.dim[1] / group}};
+    cd_graph_shape together = {s.rank, {s.dim[1] / group, group * s.dim[0]}};
     for (uint32_t d = 2; d < s.rank; d++) apart.dim[d + 1] = together.dim[d] = s.dim[d];
     for (uint32_t d = 0; d < apart.rank; d++) perm[d] = d == 0 ? 2 : d == 2 ? 0 : d;
     return cd_autodiff_reshape(
@@ -79,7 +80,8 @@ static uint32_t rows(cd_autodiff_builder *b, uint32_t x) {
     return cd_autodiff_reshape(b, cd_autodiff_transpose(b, x, s.rank, perm), &two);
 }
 
-/* The operand without the elements at its end that no window reaches; less padding where that is enough. */
+/* The operand without the elements at its end that no window reaches; less padding where that is
+ * enough. */
 static uint32_t reached(cd_autodiff_builder *b, uint32_t x, uint32_t small, const cd_graph_shape *k,
                         const window *w, int64_t *pad) {
     cd_graph_shape s = *cd_autodiff_shape(b, x);
@@ -135,12 +137,13 @@ static void output_padding(const cd_autodiff_builder *b, const window *w, const 
     }
 }
 
-/* The weight with its kernel turned by 180 degrees and its channels exchanged within each group: [M, C/g, ..] -> [C, M/g, ..]. */
+/* The weight with its kernel turned by 180 degrees and its channels exchanged within each group:
+ * [M, C/g, ..] -> [C, M/g, ..]. */
 static uint32_t turned(cd_autodiff_builder *b, uint32_t w, int64_t group) {
     const cd_graph_shape k = *cd_autodiff_shape(b, w);
     int64_t perm[CD_GRAPH_MAX_RANK], from[MOST], to[MOST], axis[MOST], step[MOST];
-    cd_graph_shape apart = {k.rank + 1, {group, k.dim[0] / group, k.dim[1]}},
-                   whole = {k.rank, {group * k.dim[1], k.dim[0] / group}};
+    cd_graph_shape apart = {k.rank + 1, {group, k.dim[0] / group, k.dim[1]}};
+    cd_graph_shape whole = {k.rank, {group * k.dim[1], k.dim[0] / group}};
     uint32_t n = 0;
     for (uint32_t d = 2; d < k.rank; d++) {
         apart.dim[d + 1] = whole.dim[d] = k.dim[d];
@@ -165,7 +168,8 @@ static uint32_t turned(cd_autodiff_builder *b, uint32_t w, int64_t group) {
         b, cd_autodiff_transpose(b, cd_autodiff_reshape(b, w, &apart), apart.rank, perm), &whole);
 }
 
-/* A kernel of one element: multiply first, then put the elements where the strides took them from. */
+/* A kernel of one element: multiply first, then put the elements where the strides took them
+ * from. */
 static uint32_t point_back(cd_autodiff_builder *b, uint32_t dy, const window *w,
                            const cd_graph_shape *x) {
     const cd_graph_attr group = cd_autodiff_attr_int("group", w->group);
@@ -177,8 +181,8 @@ static uint32_t point_back(cd_autodiff_builder *b, uint32_t dy, const window *w,
     return cd_autodiff_unslice(b, d, start, step, x);
 }
 
-/* Without strides the gradient of the data is a convolution with the turned weight. False where the padding is wider than the
- * kernel. */
+/* Without strides the gradient of the data is a convolution with the turned weight. False where the
+ * padding is wider than the kernel. */
 static bool turned_conv(cd_autodiff_builder *b, uint32_t dy, const window *w,
                         const cd_graph_shape *k) {
     int64_t pad[2 * MOST];
@@ -198,8 +202,9 @@ static bool turned_conv(cd_autodiff_builder *b, uint32_t dy, const window *w,
     return true;
 }
 
-/* The bias, the weight, then the data in the cheapest of three forms: a kernel of one element with strides, a convolution with the
- * turned weight where no stride is above 1, else a transposed convolution. */
+/* The bias, the weight, then the data in the cheapest of three forms: a kernel of one element with
+ * strides, a convolution with the turned weight where no stride is above 1, else a transposed
+ * convolution. */
 static void conv(cd_autodiff_builder *b) {
     const window w = window_of(b);
     const uint32_t dy = cd_autodiff_output_grad(b, 0);
@@ -227,7 +232,8 @@ static void conv(cd_autodiff_builder *b) {
                                           attr));
 }
 
-/* The data's gradient is a plain convolution of dy; the weight's is that of a convolution with the roles of x and dy exchanged. */
+/* The data's gradient is a plain convolution of dy; the weight's is that of a convolution with the
+ * roles of x and dy exchanged. */
 static void conv_transpose(cd_autodiff_builder *b) {
     const window w = window_of(b);
     const uint32_t dy = cd_autodiff_output_grad(b, 0), x = cd_autodiff_input(b, 0);
@@ -243,8 +249,8 @@ static void conv_transpose(cd_autodiff_builder *b) {
                                   cd_autodiff_attr_int("group", w.group)};
     const uint32_t dx =
         cd_autodiff_op(b, "Conv", 2, (const uint32_t[]){dy, cd_autodiff_input(b, 1)}, 4, attr);
-    cd_autodiff_accumulate(
-        b, 0, cd_autodiff_slice(b, dx, none, &s)); /* output padding beyond a stride gives more */
+    /* output padding beyond a stride gives more */
+    cd_autodiff_accumulate(b, 0, cd_autodiff_slice(b, dx, none, &s));
 }
 
 const cd_autodiff_rule cd_autodiff_rules_conv[] = {

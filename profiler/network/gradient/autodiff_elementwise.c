@@ -1,5 +1,5 @@
-/* Gradients of element-wise operators. They use the forward result y where it saves work (sigmoid, tanh, exp), and are made of the
- * same operators as ONNX networks, so that they fuse like them. */
+/* Gradients of element-wise operators. They use the forward result y where it saves work (sigmoid,
+ * tanh, exp), and are made of the same operators as ONNX networks, so that they fuse like them. */
 #include <float.h>
 #include <string.h>
 

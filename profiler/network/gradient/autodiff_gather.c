@@ -2,14 +2,19 @@
  *
  *   y[a,p,d] = x[a, k[p], d]        dx[a,v,d] = sum over p with k[p] = v of dy[a,p,d]
  *
- * Libraries and XLA run a loop over p that adds where k points, which is no tensor expression: no element of the result knows
- * what is added to it. Here each element asks, in operators that every compiler of tensor programs fuses:
- *   few rows (V <= P)   dx[v] = sum over p of (k[p] = v ? dy[p] : 0), one reduction: V P D steps
- *   many                last[v] = largest p with k[p] = v, else -1                         V P comparisons of integers
- *                       all[p] = sum over q of (k[q] = k[p] ? dy[q] : 0)                   P P D steps
- *                       dx[v] = last[v] < 0 ? 0 : all[last[v]]                             V D elements, written once
- * so that of a table of words the V D elements are written once, as the loop over p does that fills them with zeros first,
- * and nothing of V P D is ever computed. Rows that are known and in order are zeros around dy. */
+ * Libraries and XLA run a loop over p that adds where k points, which is no tensor expression: no
+ * element of the result knows what is added to it. Here each element asks, in operators that every
+ * compiler of tensor programs fuses:
+ *   few rows (V <= P)  dx[v] = sum over p of (k[p] = v ? dy[p] : 0), one reduction: V P D steps
+ *   many               last[v] = largest p with k[p] = v, else -1                         V P
+ *     comparisons of integers
+ *                      all[p] = sum over q of (k[q] = k[p] ? dy[q] : 0)                   P P D
+ *     steps
+ *                      dx[v] = last[v] < 0 ? 0 : all[last[v]]                             V D
+ *     elements, written once
+ * so that of a table of words the V D elements are written once, as the loop over p does that fills
+ * them with zeros first, and nothing of V P D is ever computed. Rows that are known and in order
+ * are zeros around dy. */
 #include <stdio.h>
 
 #include "profiler/network/gradient/autodiff_internal.h"
@@ -36,7 +41,8 @@ static picked shape_of(const cd_autodiff_builder *b, int64_t axis) {
     return s;
 }
 
-/* n integers of 32 bits along dimension d of 4: `from`, those below 0 counted from `dim`; NULL: 0 .. n - 1. */
+/* n integers of 32 bits along dimension d of 4: `from`, those below 0 counted from `dim`; NULL: 0
+ * .. n - 1. */
 static uint32_t numbers(cd_autodiff_builder *b, uint32_t d, int64_t n, const int64_t *from,
                         int64_t dim) {
     char name[48];
@@ -51,8 +57,8 @@ static uint32_t numbers(cd_autodiff_builder *b, uint32_t d, int64_t n, const int
     return t;
 }
 
-/* The indices along dimension d of 4, none negative. Those that are the network's inputs are taken as they come: words,
- * positions; frameworks refuse negative ones there. */
+/* The indices along dimension d of 4, none negative. Those that are the network's inputs are taken
+ * as they come: words, positions; frameworks refuse negative ones there. */
 static uint32_t indices(cd_autodiff_builder *b, uint32_t d, const picked *s) {
     cd_graph_shape line = {4, {1, 1, 1, 1}};
     uint32_t n, k = cd_autodiff_input(b, 1);

@@ -1,12 +1,15 @@
-/* autodiff_internal -- what the rules of gradients are written with: one call for each operator, as in the zoo.
+/* autodiff_internal -- what the rules of gradients are written with: one call for each operator, as
+ * in the zoo.
  *
- *   static void exp_(cd_autodiff_builder *b) { cd_autodiff_accumulate(b, 0, mul(b, dy, cd_autodiff_output(b, 0))); }
+ *   static void exp_(cd_autodiff_builder *b) { cd_autodiff_accumulate(b, 0, mul(b, dy,
+ *   cd_autodiff_output(b, 0))); }
  *   ... {"Exp", exp_}, ...                  a row of cd_autodiff_rules_elementwise
  *
- * A rule is called with b->n set to the forward operator. It reads the gradients of the results (cd_autodiff_output_grad) and adds to
- * those of the operands (cd_autodiff_accumulate), for which cd_autodiff_needs_grad holds. Where it cannot, it sets b->why to a reason
- * of static text. All tensors are numbers of b->g. The first error stays in b->st; later calls return CD_GRAPH_NONE. Operators are
- * added as of opset 18, whatever the network's is. Private to the room. */
+ * A rule is called with b->n set to the forward operator. It reads the gradients of the results
+ * (cd_autodiff_output_grad) and adds to those of the operands (cd_autodiff_accumulate), for which
+ * cd_autodiff_needs_grad holds. Where it cannot, it sets b->why to a reason of static text. All
+ * tensors are numbers of b->g. The first error stays in b->st; later calls return CD_GRAPH_NONE.
+ * Operators are added as of opset 18, whatever the network's is. Private to the room. */
 #ifndef CD_AUTODIFF_INTERNAL_H
 #define CD_AUTODIFF_INTERNAL_H
 #include "profiler/network/gradient/gradient.h"
@@ -44,7 +47,8 @@ typedef struct cd_autodiff_builder {
 
 static inline bool cd_autodiff_has_axis(uint32_t mask, uint32_t d) { return mask >> d & 1U; }
 
-/* ---- operators (autodiff_build.c): each appends to b->g and returns its result; names are made from b->at ---- */
+/* ---- operators (autodiff_build.c): each appends to b->g and returns its result; names are made
+ * from b->at ---- */
 static inline cd_graph_attr cd_autodiff_attr_int(const char *name, int64_t v) {
     return (cd_graph_attr){.name = name, .kind = CD_GRAPH_ATTR_INT, .i = v};
 }
@@ -63,37 +67,39 @@ uint32_t cd_autodiff_op(cd_autodiff_builder *b, const char *op, uint32_t n_in, c
                         uint32_t n_attr, const cd_graph_attr *attr);
 uint32_t cd_autodiff_unary(cd_autodiff_builder *b, const char *op, uint32_t x);
 uint32_t cd_autodiff_binary(cd_autodiff_builder *b, const char *op, uint32_t x, uint32_t y);
-uint32_t cd_autodiff_const_scalar(cd_autodiff_builder *b, uint32_t like,
-                                  double v); /* a scalar of the type of `like` */
-uint32_t cd_autodiff_binary_scalar(cd_autodiff_builder *b, const char *op, uint32_t x,
-                                   double v); /* x op v */
-uint32_t cd_autodiff_scalar_binary(cd_autodiff_builder *b, const char *op, double v,
-                                   uint32_t x); /* v op x */
+/* a scalar of the type of `like` */
+uint32_t cd_autodiff_const_scalar(cd_autodiff_builder *b, uint32_t like, double v);
+/* x op v */
+uint32_t cd_autodiff_binary_scalar(cd_autodiff_builder *b, const char *op, uint32_t x, double v);
+/* v op x */
+uint32_t cd_autodiff_scalar_binary(cd_autodiff_builder *b, const char *op, double v, uint32_t x);
 uint32_t cd_autodiff_const_ints(cd_autodiff_builder *b, uint32_t n, const int64_t *v);
 uint32_t cd_autodiff_where(cd_autodiff_builder *b, uint32_t c, uint32_t x, uint32_t y);
 uint32_t cd_autodiff_cast(cd_autodiff_builder *b, uint32_t x, cd_dtype t);
-uint32_t cd_autodiff_reshape(cd_autodiff_builder *b, uint32_t x,
-                             const cd_graph_shape *s); /* x where it has that shape */
+/* x where it has that shape */
+uint32_t cd_autodiff_reshape(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s);
 uint32_t cd_autodiff_transpose(cd_autodiff_builder *b, uint32_t x, uint32_t rank,
                                const int64_t *perm);
 uint32_t cd_autodiff_expand(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s);
 uint32_t cd_autodiff_zeros(cd_autodiff_builder *b, const cd_graph_shape *s, uint32_t like);
+/* axes: bits */
 uint32_t cd_autodiff_reduce(cd_autodiff_builder *b, const char *op, uint32_t x, uint32_t axes,
-                            bool keep); /* axes: bits */
-uint32_t cd_autodiff_sum_to(
-    cd_autodiff_builder *b, uint32_t x,
-    const cd_graph_shape *s); /* the sum over dimensions that broadcasting repeated, in shape s */
+                            bool keep);
+/* the sum over dimensions that broadcasting repeated, in shape s */
+uint32_t cd_autodiff_sum_to(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s);
 /* The part of shape s that begins at `start`. */
 uint32_t cd_autodiff_slice(cd_autodiff_builder *b, uint32_t x, const int64_t *start,
                            const cd_graph_shape *s);
 /* Zeros before and after, in each dimension. */
 uint32_t cd_autodiff_pad(cd_autodiff_builder *b, uint32_t x, const int64_t *before,
                          const int64_t *after);
-/* The reverse of a slice: dy at every step-th element from `start` of a tensor of shape s, zeros elsewhere. Fewer than 8 dimensions where a step is not 1. */
+/* The reverse of a slice: dy at every step-th element from `start` of a tensor of shape s, zeros
+ * elsewhere. Fewer than 8 dimensions where a step is not 1. */
 uint32_t cd_autodiff_unslice(cd_autodiff_builder *b, uint32_t dy, const int64_t *start,
                              const int64_t *step, const cd_graph_shape *s);
 uint32_t cd_autodiff_gemm(cd_autodiff_builder *b, uint32_t x, uint32_t y, bool tx, bool ty);
-uint32_t cd_autodiff_swap_last(cd_autodiff_builder *b, uint32_t x); /* the last two dimensions */
+/* the last two dimensions */
+uint32_t cd_autodiff_swap_last(cd_autodiff_builder *b, uint32_t x);
 
 /* ---- the operator at work ---- */
 static inline uint32_t cd_autodiff_input(const cd_autodiff_builder *b, uint32_t k) {
@@ -126,7 +132,8 @@ extern const cd_autodiff_rule cd_autodiff_rules_elementwise[], cd_autodiff_rules
     cd_autodiff_rules_move[], cd_autodiff_rules_gather[]; /* end with op NULL */
 
 /* ---- operators that training needs in another form (autodiff_norm.c, autodiff_rnn.c) ---- */
-/* Append n in operators that have gradients; in, out: tensors of b->g. False: nothing appended, n stays one operator. */
+/* Append n in operators that have gradients; in, out: tensors of b->g. False: nothing appended, n
+ * stays one operator. */
 bool cd_autodiff_decompose_norm(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in,
                                 uint32_t *out);
 bool cd_autodiff_decompose_rnn(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in,
@@ -134,7 +141,8 @@ bool cd_autodiff_decompose_rnn(cd_autodiff_builder *b, const cd_graph_node *n, c
 /* Gradients of a normalisation that was decomposed, for all of its nodes at once. */
 void cd_autodiff_norm_backward(cd_autodiff_builder *b, const cd_autodiff_norm *v);
 /* ---- the loss, and the update (autodiff_step.c) ---- */
-/* seed: (2 * results) tensors that the gradients of the results are made from; see autodiff_step.c. */
+/* seed: (2 * results) tensors that the gradients of the results are made from; see
+ * autodiff_step.c. */
 void cd_autodiff_add_loss(cd_autodiff_builder *b, uint32_t *loss, uint32_t *seed);
 void cd_autodiff_add_update(cd_autodiff_builder *b);
 #endif

@@ -1,7 +1,8 @@
 /* Gradients of products: two products each, with the operands transposed in place. */
 #include "profiler/network/gradient/autodiff_internal.h"
 
-/* y = alpha op(A) op(B) + beta C: dA = alpha dy op(B)', dB = alpha op(A)' dy, each transposed as its operand was. */
+/* y = alpha op(A) op(B) + beta C: dA = alpha dy op(B)', dB = alpha op(A)' dy, each transposed as
+ * its operand was. */
 static void gemm(cd_autodiff_builder *b) {
     const bool ta = cd_graph_node_int(b->n, "transA", 0) != 0,
                tb = cd_graph_node_int(b->n, "transB", 0) != 0;

@@ -1,4 +1,5 @@
-/* Gradients of operators that move elements: the elements move back, and are summed where they had been copied. */
+/* Gradients of operators that move elements: the elements move back, and are summed where they had
+ * been copied. */
 #include <string.h>
 
 #include "profiler/network/gradient/autodiff_internal.h"
@@ -53,7 +54,8 @@ static void split(cd_autodiff_builder *b) {
     cd_autodiff_accumulate(b, 0, cd_autodiff_op(b, "Concat", b->n->n_out, dy, 1, &axis));
 }
 
-/* Zeros between elements: step - 1 zeros after each, in a dimension of their own that is then merged. */
+/* Zeros between elements: step - 1 zeros after each, in a dimension of their own that is then
+ * merged. */
 static uint32_t apart(cd_autodiff_builder *b, uint32_t x, uint32_t d, int64_t step) {
     const cd_graph_shape s = *cd_autodiff_shape(b, x);
     cd_graph_shape one = {s.rank + 1, {0}}, wide = s;
@@ -82,7 +84,8 @@ uint32_t cd_autodiff_unslice(cd_autodiff_builder *b, uint32_t dy, const int64_t 
     return cd_autodiff_pad(b, dy, start, after);
 }
 
-/* A slice with negative steps: reverse dy, so that the slice has positive steps and begins at what was its last element. */
+/* A slice with negative steps: reverse dy, so that the slice has positive steps and begins at what
+ * was its last element. */
 static uint32_t turn(cd_autodiff_builder *b, uint32_t dy, uint32_t which, int64_t *start,
                      int64_t *step) {
     const cd_graph_shape s = *cd_autodiff_shape(b, dy);
@@ -224,8 +227,8 @@ static void resize(cd_autodiff_builder *b) {
     bool whole = !*mode || !strcmp(mode, "nearest");
     for (uint32_t d = 0; scale && scale->kind == CD_GRAPH_ATTR_FLOATS && d < scale->n && d < x.rank;
          d++)
-        whole = whole && (float)scale->floats[d] * (float)x.dim[d] ==
-                             (float)y.dim[d]; /* else positions are not those of whole multiples */
+        /* else positions are not those of whole multiples */
+        whole = whole && (float)scale->floats[d] * (float)x.dim[d] == (float)y.dim[d];
     for (uint32_t d = 0; d < x.rank; d++) {
         whole = whole && x.dim[d] > 0 && y.dim[d] % x.dim[d] == 0 &&
                 apart_.rank + 2 <= CD_GRAPH_MAX_RANK;

@@ -1,10 +1,12 @@
-/* Normalisations: taken apart in the forward part, so that means and deviations are kept, and their gradients.
+/* Normalisations: taken apart in the forward part, so that means and deviations are kept, and their
+ * gradients.
  *
  *   xh = (x - mean) inv, y = xh scale + shift, N elements normalised over
  *   dx = inv (dyg - mean(dyg) - xh mean(dyg xh)), dyg = dy scale
  *
- * A batch norm's sums of dy and dy xh are the gradients of shift and scale, too: two reductions, not four. xh is computed
- * again where it is needed, so that it is part of what reads it and never in memory. */
+ * A batch norm's sums of dy and dy xh are the gradients of shift and scale, too: two reductions,
+ * not four. xh is computed again where it is needed, so that it is part of what reads it and never
+ * in memory. */
 #include <string.h>
 
 #include "profiler/network/gradient/autodiff_internal.h"
@@ -117,7 +119,8 @@ static void give_param(cd_autodiff_builder *b, uint32_t to, uint32_t sum) {
         cd_autodiff_accumulate_tensor(b, to, cd_autodiff_reshape(b, sum, cd_autodiff_shape(b, to)));
 }
 
-/* Where scale and shift have exactly the dimensions that are not normalised over, their gradients are the sums that dx needs. */
+/* Where scale and shift have exactly the dimensions that are not normalised over, their gradients
+ * are the sums that dx needs. */
 static uint32_t batch_back(cd_autodiff_builder *b, const cd_autodiff_norm *v, uint32_t dy) {
     const cd_graph_shape s = *cd_autodiff_shape(b, v->x);
     double n = 1;

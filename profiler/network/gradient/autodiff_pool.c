@@ -1,5 +1,5 @@
-/* Gradients of pooling and of reductions. Pooling's are operators of our own (MaxPoolGrad, AveragePoolGrad), reductions' are made
- * of ONNX's. */
+/* Gradients of pooling and of reductions. Pooling's are operators of our own (MaxPoolGrad,
+ * AveragePoolGrad), reductions' are made of ONNX's. */
 #include <string.h>
 
 #include "profiler/network/gradient/autodiff_internal.h"
@@ -41,7 +41,8 @@ static void global_average(cd_autodiff_builder *b) {
                            &x));
 }
 
-/* Equal ones share, as in PyTorch's amax: dy/their number, where x is the result. `axes` are reduced, y and dy have them. */
+/* Equal ones share, as in PyTorch's amax: dy/their number, where x is the result. `axes` are
+ * reduced, y and dy have them. */
 static uint32_t to_extremes(cd_autodiff_builder *b, uint32_t y, uint32_t dy, uint32_t axes) {
     const uint32_t is = cd_autodiff_binary(b, "Equal", cd_autodiff_input(b, 0), y);
     if (b->st) return CD_GRAPH_NONE;
@@ -79,7 +80,8 @@ static uint32_t mul(cd_autodiff_builder *b, uint32_t x, uint32_t y) {
     return cd_autodiff_binary(b, "Mul", x, y);
 }
 
-/* Gradient with all dimensions: d and y are dy and the result with the reduced dimensions kept as 1. */
+/* Gradient with all dimensions: d and y are dy and the result with the reduced dimensions kept as
+ * 1. */
 static uint32_t reduced(cd_autodiff_builder *b, const char *how, uint32_t d, uint32_t y,
                         double count, uint32_t axes) {
     const uint32_t x = cd_autodiff_input(b, 0);

@@ -2,7 +2,8 @@
  *
  *   all steps at once: x W' + Wb, a product       step t: h R' + Rb, the gates, the new state
  *
- * The gradients of W and its bias are one product and one sum over all steps again; those of R are added up step by step. */
+ * The gradients of W and its bias are one product and one sum over all steps again; those of R are
+ * added up step by step. */
 #include <string.h>
 
 #include "profiler/network/gradient/autodiff_internal.h"
@@ -48,8 +49,8 @@ static void lstm_cell(layer *l, uint32_t x) {
     l->h = cd_autodiff_binary(b, "Mul", o, cd_autodiff_unary(b, "Tanh", l->c));
 }
 
-/* linear_before_reset (l->after) decides whether the reset gate multiplies the product, or h before it; then the last third of R is
- * used alone. */
+/* linear_before_reset (l->after) decides whether the reset gate multiplies the product, or h before
+ * it; then the last third of R is used alone. */
 static uint32_t candidate(layer *l, uint32_t x, uint32_t r, uint32_t hs) {
     cd_autodiff_builder *b = l->b;
     if (l->after) return sum(b, x, product_or_none(b, r, hs));
@@ -81,8 +82,8 @@ static void rnn_cell(layer *l, uint32_t x) {
 /* x of every step, times W': (seq) tensors of [batch, gates*hidden]. */
 static void inputs(layer *l, uint32_t x, uint32_t *out) {
     cd_autodiff_builder *b = l->b;
-    const cd_graph_shape flat = {2, {l->seq * l->batch, l->in}},
-                         apart = {3, {l->seq, l->batch, l->gates * l->hidden}};
+    const cd_graph_shape flat = {2, {l->seq * l->batch, l->in}};
+    const cd_graph_shape apart = {3, {l->seq, l->batch, l->gates * l->hidden}};
     const cd_graph_shape one = {2, {l->batch, l->gates * l->hidden}};
     const uint32_t all =
         sum(b, cd_autodiff_gemm(b, cd_autodiff_reshape(b, x, &flat), l->w, false, true), l->wb);
@@ -143,8 +144,9 @@ static void run(layer *l, bool back, void (*cell)(layer *l, uint32_t x), uint32_
     }
 }
 
-/* Each direction runs over its steps; states are joined to the shapes that ONNX's results have. Layers with activations, clipping
- * or lengths of their own stay one operator, without a gradient. */
+/* Each direction runs over its steps; states are joined to the shapes that ONNX's results have.
+ * Layers with activations, clipping or lengths of their own stay one operator, without a
+ * gradient. */
 bool cd_autodiff_decompose_rnn(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in,
                                uint32_t *out) {
     const int64_t gates = !strcmp(n->op, "LSTM")  ? 4
@@ -172,8 +174,9 @@ bool cd_autodiff_decompose_rnn(cd_autodiff_builder *b, const cd_graph_node *n, c
         cd_autodiff_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for operators"));
         return true;
     }
-    const cd_graph_shape step = {4, {1, 1, l.batch, l.hidden}}, state = {3, {1, l.batch, l.hidden}},
-                         whole = {4, {l.seq, 1, l.batch, l.hidden}};
+    const cd_graph_shape step = {4, {1, 1, l.batch, l.hidden}};
+    const cd_graph_shape state = {3, {1, l.batch, l.hidden}};
+    const cd_graph_shape whole = {4, {l.seq, 1, l.batch, l.hidden}};
     for (int64_t d = 0; d <= two && !b->st; d++) {
         direction(&l, n, in, d);
         run(&l, d || back, cell, in[0], y + l.seq, y);

@@ -1,5 +1,5 @@
-/* The ends of an iteration: the loss after the results, and the optimizer after the gradients. The loss also gives the tensors that
- * the gradients of the results begin from. */
+/* The ends of an iteration: the loss after the results, and the optimizer after the gradients. The
+ * loss also gives the tensors that the gradients of the results begin from. */
 #include <stdio.h>
 
 #include "profiler/network/gradient/autodiff_internal.h"
@@ -16,7 +16,8 @@ static cd_gradient_loss kind_of(const cd_autodiff_builder *b, const cd_graph_sha
 
 static uint32_t all_of(uint32_t rank) { return (1U << rank) - 1; }
 
-/* Labels as rows of zeros and a one, in y's shape: the comparison of the labels with 0 .. classes - 1. */
+/* Labels as rows of zeros and a one, in y's shape: the comparison of the labels with 0 .. classes -
+ * 1. */
 static uint32_t one_hot(cd_autodiff_builder *b, uint32_t y, uint32_t axis) {
     char name[48];
     const cd_graph_shape s = *cd_autodiff_shape(b, y);
@@ -80,7 +81,8 @@ static uint32_t loss_of(cd_autodiff_builder *b, uint32_t y, uint32_t *seed) {
     }
 }
 
-/* seed: (2 * results) what the gradients are made from: labels and logarithms of p, or the differences; CD_GRAPH_NONE: ones. */
+/* seed: (2 * results) what the gradients are made from: labels and logarithms of p, or the
+ * differences; CD_GRAPH_NONE: ones. */
 void cd_autodiff_add_loss(cd_autodiff_builder *b, uint32_t *loss, uint32_t *seed) {
     *loss = CD_GRAPH_NONE;
     b->at = "loss";

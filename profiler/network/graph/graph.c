@@ -1,5 +1,6 @@
-/* The graph itself: tensors, inputs, weights, constants, results, and reading attributes. Appending operators is in graph_add.c.
- * Arrays grow in the graph's arena, so a pointer to a tensor or node is good only until the next one is appended. */
+/* The graph itself: tensors, inputs, weights, constants, results, and reading attributes. Appending
+ * operators is in graph_add.c. Arrays grow in the graph's arena, so a pointer to a tensor or node
+ * is good only until the next one is appended. */
 #include "profiler/network/graph/graph.h"
 
 #include <math.h>
@@ -140,7 +141,8 @@ cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd
     return cd_graph_publish(g, &x, tensor, err);
 }
 
-/* As a conversion in C where that is defined; else the nearest there is, and 0 for what is no number. */
+/* As a conversion in C where that is defined; else the nearest there is, and 0 for what is no
+ * number. */
 static int64_t whole_of(double v) {
     if (isnan(v)) return 0;
     return v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v;
@@ -157,7 +159,8 @@ cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const 
         x.is_weight = true; /* too much to keep: a shape like any other weight */
         return cd_graph_publish(g, &x, tensor, err);
     }
-    /* The type says which of the two the tensor has, whichever was given. One more: empty content is content. */
+    /* The type says which of the two the tensor has, whichever was given. One more: empty content
+     * is content. */
     const bool real = cd_expr_dtype_is_float(x.dtype);
     double *reals = real ? CD_NEWN(&g->arena, double, (size_t)n + 1) : NULL;
     int64_t *wholes = real ? NULL : CD_NEWN(&g->arena, int64_t, (size_t)n + 1);

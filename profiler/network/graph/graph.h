@@ -3,10 +3,11 @@
  *   x[1,3,224,224] ──┐
  *   w[64,3,7,7] ─────┴─ Conv{strides=[2,2]} ──> y[1,64,112,112] ── Relu ──> z
  *
- * The first form of a network in this program. The ONNX reader (onnx.h), the zoo (zoo.h) and the gradient (gradient.h)
- * build it with the same cd_graph_add; fusion (fusion.h) reads it. Operators, attributes and their meaning are ONNX's, of
- * the graph's opset (13 unless the maker says otherwise). What is known of an operator is one row of the table in
- * graph_rule.c: its numbers of operands and results, its shape inference, its folding, its operation count.
+ * The first form of a network in this program. The ONNX reader (onnx.h), the zoo (zoo.h) and the
+ * gradient (gradient.h) build it with the same cd_graph_add; fusion (fusion.h) reads it. Operators,
+ * attributes and their meaning are ONNX's, of the graph's opset (13 unless the maker says
+ * otherwise). What is known of an operator is one row of the table in graph_rule.c: its numbers of
+ * operands and results, its shape inference, its folding, its operation count.
  *
  *   (1) tensors and nodes are numbers; a node only reads tensors with smaller
  *       numbers than those that it writes: nodes are in topological order;
@@ -33,7 +34,8 @@
 
 #define CD_GRAPH_NONE UINT32_MAX
 
-/* Kinds of types that networks have and programs do not compute with: reals of 8 and of 4 bits, by TVM's codes (features/expr/dtype.c has their names). */
+/* Kinds of types that networks have and programs do not compute with: reals of 8 and of 4 bits, by
+ * TVM's codes (features/expr/dtype.c has their names). */
 enum {
     CD_T_E4M3FN = 10,
     CD_T_E4M3FNUZ = 11,
@@ -60,9 +62,11 @@ typedef struct cd_graph_tensor {
     cd_dtype dtype;
     cd_graph_shape shape;
     bool is_weight, is_input, is_output;
-    bool is_trained; /* a weight that every run changes: what is made from it is not made once */
-    uint32_t node;   /* that makes it; CD_GRAPH_NONE for inputs and weights */
-    /* Known content in row-major order, integers and bool as they are, floats in f; both NULL: unknown. */
+    /* a weight that every run changes: what is made from it is not made once */
+    bool is_trained;
+    uint32_t node; /* that makes it; CD_GRAPH_NONE for inputs and weights */
+    /* Known content in row-major order, integers and bool as they are, floats in f; both NULL:
+     * unknown. */
     const int64_t *value; /* (elements) */
     const double *fvalue; /* (elements) */
 } cd_graph_tensor;
@@ -91,12 +95,15 @@ typedef struct cd_graph_node {
     uint32_t n_in, n_out, n_attr;
     const uint32_t *in, *out; /* tensor numbers; in may hold CD_GRAPH_NONE */
     const cd_graph_attr *attr;
-    double
-        flop; /* multiply-add = 2; element-wise, pooling and exp = 1 each an element; 0 when folded or a view */
+    /* multiply-add = 2; element-wise, pooling and exp = 1 each an element; 0 when folded or a
+     * view */
+    double flop;
     bool folded; /* its outputs are known or weights (4): nothing runs */
-    bool view;   /* moves no data: Reshape, Flatten, Squeeze, Identity, Dropout ... */
-    bool
-        opaque; /* of cd_graph_opaque: its operands may be missing and its attributes are unknown, whatever it is called */
+    /* moves no data: Reshape, Flatten, Squeeze, Identity, Dropout ... */
+    bool view;
+    /* of cd_graph_opaque: its operands may be missing and its attributes are unknown, whatever it
+     * is called */
+    bool opaque;
 } cd_graph_node;
 
 typedef struct cd_graph {
@@ -107,18 +114,21 @@ typedef struct cd_graph {
     cd_graph_node *node;        /* (n_node) */
     uint32_t n_input, n_output; /* of the network, weights not among them */
     uint32_t *input, *output;
-    int opset;     /* 13 unless the maker changes it */
-    bool contents; /* constants of any length are kept, up to CD_GRAPH_MAX_VALUES together */
-    bool training; /* an iteration (graph_grad.h): products read transposed operands as they lie */
-    int64_t n_value; /* folded elements so far, CD_GRAPH_MAX_VALUES at most: more stay unknown */
-    int64_t
-        n_step; /* elements read to fold them, CD_GRAPH_MAX_STEPS at most: what is behind stays unknown */
-    uint32_t
-        batch_axis; /* of input 0: which dimension is the batch; 1 where a recurrent layer reads time first */
-    const char *
-        *note; /* (n_note) what was guessed or left out when it was read: for people, a line each */
-    uint32_t n_note,
-        n_more_note; /* n_more_note: notes beyond CD_GRAPH_MAX_NOTE, which are only counted */
+    int opset; /* 13 unless the maker changes it */
+    /* constants of any length are kept, up to CD_GRAPH_MAX_VALUES together */
+    bool contents;
+    /* an iteration (graph_grad.h): products read transposed operands as they lie */
+    bool training;
+    /* folded elements so far, CD_GRAPH_MAX_VALUES at most: more stay unknown */
+    int64_t n_value;
+    /* elements read to fold them, CD_GRAPH_MAX_STEPS at most: what is behind stays unknown */
+    int64_t n_step;
+    /* of input 0: which dimension is the batch; 1 where a recurrent layer reads time first */
+    uint32_t batch_axis;
+    /* (n_note) what was guessed or left out when it was read: for people, a line each */
+    const char **note;
+    /* n_more_note: notes beyond CD_GRAPH_MAX_NOTE, which are only counted */
+    uint32_t n_note, n_more_note;
 } cd_graph;
 
 /* An empty graph of opset 13; the name is copied. Errors: ENOMEM. */
@@ -151,8 +161,9 @@ cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const u
 
 /* Does ONNX define this attribute for this operator, in opset 7 or any later one? */
 bool cd_graph_attr_is_known(const char *op, const char *name);
-/* Takes attributes out of the list that ONNX does not define for an operator that g's rules know, with a note for each. Errors: EUNSUPPORTED (a text that is none of those
- * that the attribute may be), ENOMEM. */
+/* Takes attributes out of the list that ONNX does not define for an operator that g's rules know,
+ * with a note for each. Errors: EUNSUPPORTED (a text that is none of those that the attribute may
+ * be), ENOMEM. */
 cdmpp_status cd_graph_attrs_take_known(cd_graph *g, const char *op, cd_graph_attr *attr,
                                        uint32_t *n, cdmpp_err *err);
 
@@ -178,12 +189,14 @@ static inline bool cd_graph_tensor_is_static(const cd_graph_tensor *t) {
 }
 /* Type of ONNX's number (TensorProto.DataType); false: strings, complex numbers, unknown. */
 bool cd_graph_dtype(int64_t onnx, cd_dtype *out);
-/* What such a number is where it is none of these, for people: "texts (type 8)", "a type that is not known (99)". */
+/* What such a number is where it is none of these, for people: "texts (type 8)", "a type that is
+ * not known (99)". */
 const char *cd_graph_dtype_name(int64_t onnx, char *buf, size_t n);
 /* Sum over nodes. */
 double cd_graph_flop(const cd_graph *g);
 
-/* One more note, with what printf makes of the text. The same text twice is one note. Errors: ENOMEM. */
+/* One more note, with what printf makes of the text. The same text twice is one note. Errors:
+ * ENOMEM. */
 cdmpp_status cd_graph_note(cd_graph *g, cdmpp_err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The notes of `from` are g's, too. Errors: ENOMEM. */
@@ -193,9 +206,10 @@ int64_t cd_graph_shape_bytes(const cd_graph_shape *s, cd_dtype t);
 /* A copy of a text in the graph's arena, "" for NULL; NULL when out of memory. */
 const char *cd_graph_keep(cd_graph *g, const char *s);
 
-/* A node a line: type and shape of its results, operations (or "folded", "view"), name; then a line of totals. */
+/* A node a line: type and shape of its results, operations (or "folded", "view"), name; then a line
+ * of totals. */
 void cd_graph_print(cd_buf *out, const cd_graph *g);
-/* Members without braces: "name", "opset", "flop", "inputs", "outputs", "nodes": [{name, op, domain, in, out, attributes, flop,
- * folded, view}]; tensors are {name, dtype, shape}. */
+/* Members without braces: "name", "opset", "flop", "inputs", "outputs", "nodes": [{name, op,
+ * domain, in, out, attributes, flop, folded, view}]; tensors are {name, dtype, shape}. */
 void cd_graph_print_json(cd_buf *out, const cd_graph *g);
 #endif

@@ -1,5 +1,6 @@
-/* Appends an operator: finds its rule, checks operands, infers shapes, folds known content, counts operations, and only then
- * publishes node and tensors. A failure leaves the graph as it was but for memory of the arena. */
+/* Appends an operator: finds its rule, checks operands, infers shapes, folds known content, counts
+ * operations, and only then publishes node and tensors. A failure leaves the graph as it was but
+ * for memory of the arena. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,8 +8,8 @@
 
 enum { SPARE = 12 }; /* attributes that infer may add */
 
-/* The caller's attribute may be gone after the call: texts and lists are copied. Integers and reals have the same size, so one copy
- * serves both. */
+/* The caller's attribute may be gone after the call: texts and lists are copied. Integers and reals
+ * have the same size, so one copy serves both. */
 static cdmpp_status copy_attr(cd_graph *g, const cd_graph_attr *a, cd_graph_attr *out,
                               cdmpp_err *err) {
     *out = *a;
@@ -62,8 +63,8 @@ static cdmpp_status check(const cd_graph_call *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* *known: the content of all operands is known. *still: no operand changes from run to run (constants and weights). An operator
- * without operands is neither: its infer decides. */
+/* *known: the content of all operands is known. *still: no operand changes from run to run
+ * (constants and weights). An operator without operands is neither: its infer decides. */
 static void operands(const cd_graph_call *c, bool *known, bool *still) {
     *known = *still = c->n_in > 0;
     for (uint32_t i = 0; i < c->n_in; i++) {
@@ -92,8 +93,9 @@ static int64_t steps(const cd_graph_call *c) {
     return n;
 }
 
-/* Shapes, then content where all is known. An output whose content is unknown is a weight where all operands are weights or
- * constants; `folded` means that every output is one or the other, so that nothing runs. */
+/* Shapes, then content where all is known. An output whose content is unknown is a weight where all
+ * operands are weights or constants; `folded` means that every output is one or the other, so that
+ * nothing runs. */
 static cdmpp_status infer(cd_graph_call *c, bool *folded, cdmpp_err *err) {
     bool known, still, all = true;
     CD_TRY(c->rule->infer(c, err));
@@ -124,8 +126,8 @@ static cdmpp_status name_out(cd_graph_call *c, const char *name, cdmpp_err *err)
     return CDMPP_OK;
 }
 
-/* The outputs become tensors numbered behind all others, which keeps the topological order; names first, since that is the last
- * thing that can fail before the graph changes. */
+/* The outputs become tensors numbered behind all others, which keeps the topological order; names
+ * first, since that is the last thing that can fail before the graph changes. */
 static cdmpp_status publish(cd_graph_call *c, cd_graph_node *n, uint32_t *out, cdmpp_err *err) {
     cd_graph *g = c->g;
     uint32_t *io = CD_NEWN(&g->arena, uint32_t, (size_t)c->n_in + c->n_out + 1);

@@ -1,9 +1,13 @@
-/* Which attributes ONNX defines for an operator, from opset 7 on. Whoever reads a file asks here first: an attribute that is in no list cannot be taken into account, and is
- * reported. Those that stand in a list and that no rule reads are of one of these kinds:
- *   values only      of operators without a compute definition (Shrink's lambd, GridSample's align_corners, RandomNormal's mean, TopK's sorted): neither shapes nor types nor
- *                    the operation count depend on them, and the operator is named as one without a definition
- *   one type         saturate, round_mode: of reals of 8 bits, with which nothing is computed; stash_type: the type of sums, float32 unless told otherwise
- *   training         momentum, seed, ratio
+/* Which attributes ONNX defines for an operator, from opset 7 on. Whoever reads a file asks here
+ * first: an attribute that is in no list cannot be taken into account, and is reported. Those that
+ * stand in a list and that no rule reads are of one of these kinds:
+ *   values only  of operators without a compute definition (Shrink's lambd, GridSample's
+ *                align_corners, RandomNormal's mean, TopK's sorted): neither shapes nor types nor
+ *                the operation count depend on them, and the operator is named as one without a
+ *                definition
+ *   one type     saturate, round_mode: of reals of 8 bits, with which nothing is computed;
+ *                stash_type: the type of sums, float32 unless told otherwise
+ *   training     momentum, seed, ratio
  * tests/reference/onnx_attrs.py compares the list with onnx.defs. */
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* Reading the operands and attributes of the operator that is being added, and writing its resolved attributes. Every rule reads
- * through these functions, so that wrong kinds and missing operands give one form of message. */
+/* Reading the operands and attributes of the operator that is being added, and writing its resolved
+ * attributes. Every rule reads through these functions, so that wrong kinds and missing operands
+ * give one form of message. */
 #include "profiler/network/graph/graph_call_internal.h"
 
 #include <stdio.h>
@@ -99,7 +100,8 @@ cdmpp_status cd_graph_call_attr_ints(const cd_graph_call *c, const char *name, c
     return CDMPP_OK;
 }
 
-/* The place of a resolved attribute: the given one of that name is replaced. New names are literals and need no copy. */
+/* The place of a resolved attribute: the given one of that name is replaced. New names are literals
+ * and need no copy. */
 static cdmpp_status slot(cd_graph_call *c, const char *name, cd_graph_attr **out, cdmpp_err *err) {
     for (uint32_t i = 0; i < c->n_attr; i++)
         if (!strcmp(c->attr[i].name, name)) {

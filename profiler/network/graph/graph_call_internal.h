@@ -1,4 +1,5 @@
-/* graph_call_internal -- one operator while it is being added to a graph, and the table of operators.
+/* graph_call_internal -- one operator while it is being added to a graph, and the table of
+ * operators.
  *
  *   in[], attr[] ── rule.infer ──> out[].shape, out[].dtype, resolved attributes
  *                └─ rule.fold  ──> out[].value or .fvalue, where every operand is known
@@ -11,8 +12,9 @@
  *   (3) fold may leave the content unknown, where it cannot or need not compute it;
  *   (4) out[] becomes tensors of the graph only when all of it went well;
  *   (5) flop is called after infer, and not for folded nodes and views.
- * To add an operator: a row in graph_rule.c, its functions in the file of their kind (graph_conv.c, graph_index.c, ...), and
- * their names in the lists at the end of this header. Private to the room. One thread. */
+ * To add an operator: a row in graph_rule.c, its functions in the file of their kind (graph_conv.c,
+ * graph_index.c, ...), and their names in the lists at the end of this header. Private to the room.
+ * One thread. */
 #ifndef CD_GRAPH_CALL_INTERNAL_H
 #define CD_GRAPH_CALL_INTERNAL_H
 #include "profiler/network/graph/graph.h"
@@ -29,18 +31,16 @@ typedef struct cd_graph_call {
     uint32_t n_in, n_attr, cap_attr, n_out;
 } cd_graph_call;
 
-enum {
-    CD_GRAPH_RULE_VIEW = 1,
-    CD_GRAPH_RULE_RANDOM = 2
-}; /* RANDOM: not a weight even when made from weights alone */
+/* RANDOM: not a weight even when made from weights alone */
+enum { CD_GRAPH_RULE_VIEW = 1, CD_GRAPH_RULE_RANDOM = 2 };
 
 typedef struct cd_graph_rule {
     const char *op;
     int16_t first, last;             /* opsets; last 0: still there */
     int16_t min_in, max_in, max_out; /* -1: any number */
     cdmpp_status (*infer)(cd_graph_call *c, cdmpp_err *err);
-    cdmpp_status (*fold)(cd_graph_call *c,
-                         cdmpp_err *err);   /* NULL: never. May leave the content unknown */
+    /* NULL: never. May leave the content unknown */
+    cdmpp_status (*fold)(cd_graph_call *c, cdmpp_err *err);
     double (*flop)(const cd_graph_call *c); /* NULL: moves data only */
     unsigned flags;
 } cd_graph_rule;
@@ -58,7 +58,8 @@ static inline bool cd_graph_call_is_known(const cd_graph_tensor *t) {
 /* Is its rank within lo .. hi? Errors: ESCHEMA. */
 cdmpp_status cd_graph_call_rank(const cd_graph_call *c, uint32_t i, uint32_t lo, uint32_t hi,
                                 cdmpp_err *err);
-/* Content of operand i as integers, for operators whose shape it gives. Errors: EUNSUPPORTED (unknown), ESCHEMA (absent, reals). */
+/* Content of operand i as integers, for operators whose shape it gives. Errors: EUNSUPPORTED
+ * (unknown), ESCHEMA (absent, reals). */
 cdmpp_status cd_graph_call_ints(const cd_graph_call *c, uint32_t i, const int64_t **v, uint32_t *n,
                                 cdmpp_err *err);
 
@@ -68,8 +69,9 @@ cdmpp_status cd_graph_call_int(const cd_graph_call *c, const char *name, int64_t
                                cdmpp_err *err);
 cdmpp_status cd_graph_call_str(const cd_graph_call *c, const char *name, const char *absent,
                                const char **v, cdmpp_err *err);
+/* NULL: absent */
 cdmpp_status cd_graph_call_attr_ints(const cd_graph_call *c, const char *name, const int64_t **v,
-                                     uint32_t *n, cdmpp_err *err); /* NULL: absent */
+                                     uint32_t *n, cdmpp_err *err);
 /* Set a resolved attribute; replaces one of that name. */
 cdmpp_status cd_graph_call_set_int(cd_graph_call *c, const char *name, int64_t v, cdmpp_err *err);
 cdmpp_status cd_graph_call_set_float(cd_graph_call *c, const char *name, double v, cdmpp_err *err);
@@ -96,7 +98,8 @@ cdmpp_status cd_graph_call_param(const cd_graph_call *c, uint32_t i, const char 
 cdmpp_status cd_graph_call_axes(cd_graph_call *c, uint32_t i, uint32_t rank,
                                 uint32_t axes[CD_GRAPH_MAX_RANK], uint32_t *n, cdmpp_err *err);
 
-/* Type and shape of an output; nothing happens for one that the node does not have. Errors: ERANGE (the shape's limits). */
+/* Type and shape of an output; nothing happens for one that the node does not have. Errors: ERANGE
+ * (the shape's limits). */
 cdmpp_status cd_graph_call_set_output(cd_graph_call *c, uint32_t o, cd_dtype t,
                                       const cd_graph_shape *s, cdmpp_err *err);
 /* One more dimension of `d`. Errors: ERANGE. */
@@ -108,14 +111,14 @@ const char *cd_graph_shape_text(const cd_graph_shape *s, char *buf, size_t n); /
 /* Room for the content of output o, of its kind; both NULL: too big, stays unknown. */
 cdmpp_status cd_graph_call_content(cd_graph_call *c, uint32_t o, int64_t **v, double **f,
                                    cdmpp_err *err);
-/* May n more elements be read to compute contents? They are counted. Beyond CD_GRAPH_MAX_STEPS nothing is folded any more. */
+/* May n more elements be read to compute contents? They are counted. Beyond CD_GRAPH_MAX_STEPS
+ * nothing is folded any more. */
 bool cd_graph_call_may_read(cd_graph_call *c, int64_t n);
 /* Output 0 has operand i's content. */
 void cd_graph_call_share_content(cd_graph_call *c, uint32_t i);
 /* Copy elements: out[k] = operand 0[from(k)], -1: 0. */
-typedef int64_t
-cd_graph_gather_fn(const void *ctx,
-                   const int64_t *at); /* position in the output -> element of the operand */
+/* position in the output -> element of the operand */
+typedef int64_t cd_graph_gather_fn(const void *ctx, const int64_t *at);
 cdmpp_status cd_graph_call_gather(cd_graph_call *c, uint32_t i, cd_graph_gather_fn *from,
                                   const void *ctx, cdmpp_err *err);
 /* Next position in row-major order; false behind the last. */
@@ -135,7 +138,8 @@ cdmpp_status cd_graph_publish(cd_graph *g, const cd_graph_tensor *t, uint32_t *t
                               cdmpp_err *err);
 cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_graph_node *n, cdmpp_err *err);
 
-/* The functions that rows of the table name: cd_graph_infer_X, cd_graph_fold_X, cd_graph_flop_X, in the order of their files. */
+/* The functions that rows of the table name: cd_graph_infer_X, cd_graph_fold_X, cd_graph_flop_X, in
+ * the order of their files. */
 #define CD_GRAPH_RULE_INFER(X)                                                                     \
     X(conv)                                                                                        \
     X(conv_transpose)                                                                              \

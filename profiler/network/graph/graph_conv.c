@@ -1,5 +1,6 @@
-/* Operators with a sliding window: convolutions and pooling. All of them resolve kernel_shape, strides, dilations and pads in the
- * same way, so that later stages need not know auto_pad and defaults. */
+/* Operators with a sliding window: convolutions and pooling. All of them resolve kernel_shape,
+ * strides, dilations and pads in the same way, so that later stages need not know auto_pad and
+ * defaults. */
 #include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
@@ -79,7 +80,8 @@ static cdmpp_status put_window(cd_graph_call *c, const window *w, cdmpp_err *err
     return cd_graph_call_set_ints(c, "pads", w->pad, 2 * w->n, err);
 }
 
-/* auto_pad: an odd element of padding goes to the end with SAME_UPPER, to the beginning with SAME_LOWER. */
+/* auto_pad: an odd element of padding goes to the end with SAME_UPPER, to the beginning with
+ * SAME_LOWER. */
 static void split_pad(window *w, uint32_t d, int64_t total) {
     const int64_t small = total / 2;
     w->pad[d] = w->upper ? small : total - small;
@@ -90,8 +92,9 @@ static int64_t extent(const window *w, uint32_t d) {
     return (w->kernel[d] - 1) * w->dilation[d] + 1;
 }
 
-/* Positions of the window along dimension d of `in` elements. With `ceil` the last one may hang over the
- * end but not begin in the padding there (opset 22's text, which run times follow in older ones). */
+/* Positions of the window along dimension d of `in` elements. With `ceil` the last one may hang
+ * over the end but not begin in the padding there (opset 22's text, which run times follow in older
+ * ones). */
 static cdmpp_status slide(const cd_graph_call *c, window *w, uint32_t d, int64_t in, bool ceil,
                           int64_t *out, cdmpp_err *err) {
     const int64_t s = w->stride[d], e = extent(w, d);
@@ -168,7 +171,8 @@ cdmpp_status cd_graph_infer_deform_conv(cd_graph_call *c, cdmpp_err *err) {
     return conv(c, 0, 1, 3, err);
 }
 
-/* Multiply-adds of one output element of a convolution: what its weight has behind dimension `from`. */
+/* Multiply-adds of one output element of a convolution: what its weight has behind dimension
+ * `from`. */
 static double taps(const cd_graph_tensor *w, uint32_t from) {
     double n = 1;
     for (uint32_t d = from; d < w->shape.rank; d++) n *= (double)w->shape.dim[d];
@@ -256,8 +260,9 @@ cdmpp_status cd_graph_infer_pool(cd_graph_call *c, cdmpp_err *err) {
     return put_window(c, &w, err);
 }
 
-/* Operands: x and the gradient of the pooled result; the result is the gradient of x. Our own operator, made by the gradient room.
- * The window is slid over x to check the shape of the gradient. */
+/* Operands: x and the gradient of the pooled result; the result is the gradient of x. Our own
+ * operator, made by the gradient room. The window is slid over x to check the shape of the
+ * gradient. */
 cdmpp_status cd_graph_infer_pool_grad(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0), *dy = cd_graph_call_input(c, 1);
     window w;
@@ -307,8 +312,8 @@ cdmpp_status cd_graph_infer_global_pool(cd_graph_call *c, cdmpp_err *err) {
     return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
-/* Operands: pooled values, their positions, optionally the wanted shape. Without it the result is as large as the windows can
- * reach. */
+/* Operands: pooled values, their positions, optionally the wanted shape. Without it the result is
+ * as large as the windows can reach. */
 cdmpp_status cd_graph_infer_max_unpool(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     const int64_t *want;
@@ -331,7 +336,8 @@ cdmpp_status cd_graph_infer_max_unpool(cd_graph_call *c, cdmpp_err *err) {
     return put_window(c, &w, err);
 }
 
-/* Regions of interest: attributes pooled_shape (MaxRoiPool) or output_height, output_width (RoiAlign). */
+/* Regions of interest: attributes pooled_shape (MaxRoiPool) or output_height, output_width
+ * (RoiAlign). */
 cdmpp_status cd_graph_infer_roi(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0), *roi = cd_graph_call_input(c, 1);
     const int64_t *pooled;

@@ -1,10 +1,11 @@
-/* Element-wise operators: the shape is that of the operand, or of all operands broadcast together; the type is the first operand's
- * unless the operator says otherwise. */
+/* Element-wise operators: the shape is that of the operand, or of all operands broadcast together;
+ * the type is the first operand's unless the operator says otherwise. */
 #include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
 
-/* For functions of one element (Relu, Sqrt, ...). Operators whose parameters have defaults use attr_alpha, which sets them first. */
+/* For functions of one element (Relu, Sqrt, ...). Operators whose parameters have defaults use
+ * attr_alpha, which sets them first. */
 cdmpp_status cd_graph_infer_same(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     for (uint32_t o = 0; o < c->n_out; o++)
@@ -120,7 +121,8 @@ cdmpp_status cd_graph_infer_clip(cd_graph_call *c, cdmpp_err *err) {
     return cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err);
 }
 
-/* The mask is all true outside training. From opset 12 on a file may ask for training, and with a ratio of 0 that changes nothing. */
+/* The mask is all true outside training. From opset 12 on a file may ask for training, and with a
+ * ratio of 0 that changes nothing. */
 cdmpp_status cd_graph_infer_dropout(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0), *ratio = cd_graph_call_input(c, 1),
                           *trains = cd_graph_call_input(c, 2);

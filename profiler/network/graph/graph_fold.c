@@ -1,5 +1,6 @@
-/* Arithmetic on known content, as a run time would do it: integers wrap, float32 rounds after each operation. Shapes that exporters
- * compute with Shape, Gather, Mul, Concat become known in this way; what has no exact result here stays unknown. */
+/* Arithmetic on known content, as a run time would do it: integers wrap, float32 rounds after each
+ * operation. Shapes that exporters compute with Shape, Gather, Mul, Concat become known in this
+ * way; what has no exact result here stays unknown. */
 #include <math.h>
 #include <string.h>
 
@@ -25,8 +26,8 @@ static bool div_i(int64_t a, int64_t b, int64_t *o) {
     *o = a / b;
     return true;
 }
-static bool mod_i(int64_t a, int64_t b,
-                  int64_t *o) { /* Mod of ONNX with fmod 0: the sign of the divisor, as Python */
+/* Mod of ONNX with fmod 0: the sign of the divisor, as Python */
+static bool mod_i(int64_t a, int64_t b, int64_t *o) {
     if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
     *o = cd_expr_floormod(a, b);
     return true;
@@ -150,8 +151,8 @@ static bool alike(const cd_graph_call *c, bool real) {
     return true;
 }
 
-/* Comparisons of reals give integers, so there are three cases: reals, integers from reals, integers. A missing function or operands
- * of mixed kinds leave the content unknown. */
+/* Comparisons of reals give integers, so there are three cases: reals, integers from reals,
+ * integers. A missing function or operands of mixed kinds leave the content unknown. */
 cdmpp_status cd_graph_fold_binary(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_shape *s = &c->out[0].shape;
     int64_t *v, at[CD_GRAPH_MAX_RANK] = {0}, n = cd_graph_shape_elements(s);
@@ -223,7 +224,8 @@ cdmpp_status cd_graph_fold_unary(cd_graph_call *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The branches must both be integers or both reals; the condition chooses element by element, with broadcasting. */
+/* The branches must both be integers or both reals; the condition chooses element by element, with
+ * broadcasting. */
 cdmpp_status cd_graph_fold_where(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *p = cd_graph_call_input(c, 0), *a = cd_graph_call_input(c, 1),
                           *b = cd_graph_call_input(c, 2);

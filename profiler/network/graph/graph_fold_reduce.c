@@ -40,8 +40,9 @@ static uint32_t reduced(const cd_graph_call *c) {
     return mask;
 }
 
-/* One pass over the operand: each element goes to the element of the result that it belongs to. `seen` tells the first one, so no
- * identity is needed. A mean of integers is truncated, as C division does. */
+/* One pass over the operand: each element goes to the element of the result that it belongs to.
+ * `seen` tells the first one, so no identity is needed. A mean of integers is truncated, as C
+ * division does. */
 cdmpp_status cd_graph_fold_reduce(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     const int64_t n = cd_graph_shape_elements(&x->shape),

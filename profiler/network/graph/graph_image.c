@@ -1,5 +1,5 @@
-/* Images: resizing, sampling, channels to space and back. Scales are multiplied in float32 and rounded down, as ONNX Runtime does:
- * the size of the result depends on it. */
+/* Images: resizing, sampling, channels to space and back. Scales are multiplied in float32 and
+ * rounded down, as ONNX Runtime does: the size of the result depends on it. */
 #include <math.h>
 #include <string.h>
 
@@ -82,8 +82,8 @@ static cdmpp_status scaled(cd_graph_call *c, const double *s, const uint32_t *ax
     return CDMPP_OK;
 }
 
-/* Sizes are the bounds of a result whose sides keep their ratio: one scale for all axes, the least or the largest that the sizes ask for. *scale 0: each
- * axis for itself. */
+/* Sizes are the bounds of a result whose sides keep their ratio: one scale for all axes, the least
+ * or the largest that the sizes ask for. *scale 0: each axis for itself. */
 static cdmpp_status sized(cd_graph_call *c, const int64_t *v, const uint32_t *axes, uint32_t n,
                           cd_graph_shape *o, double *scale, cdmpp_err *err) {
     const char *policy;
@@ -107,7 +107,8 @@ static cdmpp_status sized(cd_graph_call *c, const int64_t *v, const uint32_t *ax
     return CDMPP_OK;
 }
 
-/* Resolved: a scale for each dimension, where the file has some: with 0.6 of 4 elements positions are divided by 0.6, not by 2/4. */
+/* Resolved: a scale for each dimension, where the file has some: with 0.6 of 4 elements positions
+ * are divided by 0.6, not by 2/4. */
 static cdmpp_status put_scales(cd_graph_call *c, const double *s, double same, const uint32_t *axes,
                                uint32_t n, const cd_graph_shape *o, cdmpp_err *err) {
     const cd_graph_shape *x = &cd_graph_call_input(c, 0)->shape;
@@ -148,7 +149,8 @@ cdmpp_status cd_graph_infer_resize(cd_graph_call *c, cdmpp_err *err) {
     return c->g->opset < 11 ? resize(c, 1, CD_GRAPH_NONE, err) : resize(c, 2, 3, err);
 }
 
-/* Interpolating along k dimensions: 2^k - 1 lines of 3 operations, or products with 4^k cubic weights. */
+/* Interpolating along k dimensions: 2^k - 1 lines of 3 operations, or products with 4^k cubic
+ * weights. */
 static double interpolation(const cd_graph_call *c, uint32_t k) {
     const cd_graph_attr *mode = cd_graph_call_attr(c, "mode");
     const char *s = mode && mode->kind == CD_GRAPH_ATTR_STR ? mode->s : "nearest";
@@ -184,9 +186,8 @@ cdmpp_status cd_graph_infer_grid_sample(cd_graph_call *c, cdmpp_err *err) {
 double cd_graph_flop_grid_sample(const cd_graph_call *c) {
     const cd_graph_attr *mode = cd_graph_call_attr(c, "mode");
     const uint32_t k = c->out[0].shape.rank - 2;
-    return cd_graph_flop_out(c) *
-           (mode ? interpolation(c, k)
-                 : 3 * (ldexp(1, (int)k) - 1)); /* bilinear where it is left out */
+    /* bilinear where it is left out */
+    return cd_graph_flop_out(c) * (mode ? interpolation(c, k) : 3 * (ldexp(1, (int)k) - 1));
 }
 
 /* Cut or pad around the centre to the wanted shape. */

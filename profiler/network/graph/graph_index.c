@@ -1,10 +1,11 @@
-/* Operators that move elements: cut, join, pick, repeat. Fold functions share cd_graph_call_gather: each gives, for a position in
- * the result, the element of the operand. */
+/* Operators that move elements: cut, join, pick, repeat. Fold functions share cd_graph_call_gather:
+ * each gives, for a position in the result, the element of the operand. */
 #include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
 
-/* All dimensions but the axis must be equal; the sum along the axis is checked at each operand, before it can overflow. */
+/* All dimensions but the axis must be equal; the sum along the axis is checked at each operand,
+ * before it can overflow. */
 cdmpp_status cd_graph_infer_concat(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     cd_graph_shape o = x->shape;
@@ -84,7 +85,8 @@ static cdmpp_status cut_axis(const cd_graph_call *c, cut *k, uint32_t i, int64_t
     return CDMPP_OK;
 }
 
-/* starts, ends, axes, steps are attributes until opset 9 and operands 1 to 4 from opset 10: cd_graph_call_param reads both. */
+/* starts, ends, axes, steps are attributes until opset 9 and operands 1 to 4 from opset 10:
+ * cd_graph_call_param reads both. */
 static cdmpp_status read_cut(const cd_graph_call *c, uint32_t rank, cut *k, cdmpp_err *err) {
     const int64_t *v[4];
     uint32_t n[4], seen = 0, axis;
@@ -140,7 +142,8 @@ cdmpp_status cd_graph_fold_slice(cd_graph_call *c, cdmpp_err *err) {
     return cd_graph_call_gather(c, 0, from_slice, c, err);
 }
 
-/* The axis of x is replaced by the dimensions of the indices. Known indices are checked here: fold reads with them. */
+/* The axis of x is replaced by the dimensions of the indices. Known indices are checked here: fold
+ * reads with them. */
 cdmpp_status cd_graph_infer_gather(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0), *k = cd_graph_call_input(c, 1);
     uint32_t axis;
@@ -186,7 +189,8 @@ cdmpp_status cd_graph_infer_gather_elements(cd_graph_call *c, cdmpp_err *err) {
     return cd_graph_call_set_output(c, 0, x->dtype, &k->shape, err);
 }
 
-/* Shape: the indices' dimensions but the last, then what is left of x behind the batch dimensions and the indexed ones. */
+/* Shape: the indices' dimensions but the last, then what is left of x behind the batch dimensions
+ * and the indexed ones. */
 cdmpp_status cd_graph_infer_gather_nd(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0), *k = cd_graph_call_input(c, 1);
     int64_t batch;
@@ -206,7 +210,8 @@ cdmpp_status cd_graph_infer_gather_nd(cd_graph_call *c, cdmpp_err *err) {
     return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
-/* Sizes as an operand or attribute; else equal ones, where the last of opset 18's num_outputs may be smaller. */
+/* Sizes as an operand or attribute; else equal ones, where the last of opset 18's num_outputs may
+ * be smaller. */
 static cdmpp_status split_sizes(cd_graph_call *c, int64_t dim, int64_t *size, cdmpp_err *err) {
     const int64_t *v;
     uint32_t n;
@@ -338,7 +343,8 @@ cdmpp_status cd_graph_infer_scatter(cd_graph_call *c, cdmpp_err *err) {
     return cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err);
 }
 
-/* `depth` gives a dimension of the result, so its content must be known. The axis is one of the result. */
+/* `depth` gives a dimension of the result, so its content must be known. The axis is one of the
+ * result. */
 cdmpp_status cd_graph_infer_onehot(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *k = cd_graph_call_input(c, 0), *depth = cd_graph_call_input(c, 1);
     uint32_t axis;

@@ -1,4 +1,5 @@
-/* Matrix products: MatMul, Gemm, their quantized forms, Einsum. Operations are counted as two for each multiply-add. */
+/* Matrix products: MatMul, Gemm, their quantized forms, Einsum. Operations are counted as two for
+ * each multiply-add. */
 #include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
@@ -74,10 +75,8 @@ double cd_graph_flop_gemm(const cd_graph_call *c) {
 }
 
 /* ---- Einsum: "bij,bjk->bik"; dots stand for dimensions that broadcast ---- */
-enum {
-    DOTS = 52,
-    LABELS = DOTS + CD_GRAPH_MAX_RANK
-}; /* letters, then the dimensions behind "..." from the last */
+/* letters, then the dimensions behind "..." from the last */
+enum { DOTS = 52, LABELS = DOTS + CD_GRAPH_MAX_RANK };
 
 typedef struct einsum {
     int64_t dim[LABELS]; /* 0: not seen */
@@ -117,8 +116,8 @@ static cdmpp_status term(const char **s, int *out, uint32_t *n, bool *dots, cdmp
     return CDMPP_OK;
 }
 
-/* The letters of one operand against its shape. "..." takes the dimensions that no letter names; they are counted from the last, so
- * that operands of different rank broadcast. */
+/* The letters of one operand against its shape. "..." takes the dimensions that no letter names;
+ * they are counted from the last, so that operands of different rank broadcast. */
 static cdmpp_status read_operand(einsum *e, const char **s, const cd_graph_shape *x,
                                  cdmpp_err *err) {
     int at[CD_GRAPH_MAX_RANK + 1];
@@ -192,7 +191,8 @@ cdmpp_status cd_graph_infer_einsum(cd_graph_call *c, cdmpp_err *err) {
     return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype, &o, err);
 }
 
-/* As one nest over all letters: a multiplication for each further operand, one addition where letters are summed. */
+/* As one nest over all letters: a multiplication for each further operand, one addition where
+ * letters are summed. */
 double cd_graph_flop_einsum(const cd_graph_call *c) {
     einsum e = {{0}, {0}, 0};
     const char *s = cd_graph_call_attr(c, "equation")->s;

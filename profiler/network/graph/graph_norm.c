@@ -1,5 +1,5 @@
-/* Normalisations and softmax. The operation count for an element follows the formula, one pass for each sum: it does not depend on
- * what a compiler can fuse. */
+/* Normalisations and softmax. The operation count for an element follows the formula, one pass for
+ * each sum: it does not depend on what a compiler can fuse. */
 #include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
@@ -124,7 +124,8 @@ cdmpp_status cd_graph_infer_mvn(cd_graph_call *c, cdmpp_err *err) {
     return cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err);
 }
 
-/* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: a number, or one for each label; log-probabilities behind it. */
+/* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: a number, or one for each label;
+ * log-probabilities behind it. */
 cdmpp_status cd_graph_infer_nll(cd_graph_call *c, cdmpp_err *err) {
     const char *s;
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);

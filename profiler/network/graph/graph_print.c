@@ -1,5 +1,5 @@
-/* A graph as text for people and as JSON. Operands that are absent are null in JSON; counts are printed without decimals so that
- * equal graphs give equal bytes. */
+/* A graph as text for people and as JSON. Operands that are absent are null in JSON; counts are
+ * printed without decimals so that equal graphs give equal bytes. */
 
 #include <stdio.h>
 
@@ -17,7 +17,8 @@ static void type(cd_buf *b, const cd_graph_tensor *t) {
     cd_buf_puts(b, cd_expr_dtype_format(t->dtype, text, sizeof text));
 }
 
-/* One line a node. The width of the first column fits the longest operator name of ONNX that is common. */
+/* One line a node. The width of the first column fits the longest operator name of ONNX that is
+ * common. */
 void cd_graph_print(cd_buf *b, const cd_graph *g) {
     for (uint32_t i = 0; i < g->n_node; i++) {
         const cd_graph_node *n = &g->node[i];
@@ -74,7 +75,8 @@ static void attribute(cd_json_writer *w, const cd_graph_attr *a) {
     }
 }
 
-/* Members in a fixed order: readers and tests compare the text. Operands by name; null: left out. */
+/* Members in a fixed order: readers and tests compare the text. Operands by name; null: left
+ * out. */
 static void node(cd_json_writer *w, const cd_graph *g, const cd_graph_node *n) {
     cd_json_write_open(w, '{');
     cd_json_write_member_str(w, "name", n->name);

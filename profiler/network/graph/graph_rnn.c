@@ -1,5 +1,5 @@
-/* Recurrent layers: X[seq,batch,I], W[D,G*H,I], R[D,G*H,H] -> Y[seq,D,batch,H], Y_h[D,batch,H], Y_c.
- * With layout 1 the batch stands first everywhere. */
+/* Recurrent layers: X[seq,batch,I], W[D,G*H,I], R[D,G*H,H] -> Y[seq,D,batch,H], Y_h[D,batch,H],
+ * Y_c. With layout 1 the batch stands first everywhere. */
 #include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
@@ -35,8 +35,8 @@ static cdmpp_status check_weights(const cd_graph_call *c, int64_t D, int64_t H, 
         (long long)H, (long long)x->dim[2]);
 }
 
-/* One shape rule for RNN, GRU and LSTM, which differ in the number of gates. Y_c is the third result of LSTM only. The bound on
- * hidden_size keeps gates * hidden within int64. */
+/* One shape rule for RNN, GRU and LSTM, which differ in the number of gates. Y_c is the third
+ * result of LSTM only. The bound on hidden_size keeps gates * hidden within int64. */
 static cdmpp_status rnn(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     int64_t D, H, layout;
@@ -64,7 +64,8 @@ cdmpp_status cd_graph_infer_rnn(cd_graph_call *c, cdmpp_err *err) { return rnn(c
 cdmpp_status cd_graph_infer_gru(cd_graph_call *c, cdmpp_err *err) { return rnn(c, err); }
 cdmpp_status cd_graph_infer_lstm(cd_graph_call *c, cdmpp_err *err) { return rnn(c, err); }
 
-/* For each element of Y: per gate both products, their sum, the biases and an activation; then what the cell does. */
+/* For each element of Y: per gate both products, their sum, the biases and an activation; then what
+ * the cell does. */
 static double flop(const cd_graph_call *c, double cell) {
     const double i = (double)cd_graph_call_input(c, 0)->shape.dim[2],
                  h = (double)cd_graph_call_input(c, 2)->shape.dim[2];
@@ -73,9 +74,7 @@ static double flop(const cd_graph_call *c, double cell) {
 }
 
 double cd_graph_flop_rnn(const cd_graph_call *c) { return flop(c, 0); }
-double cd_graph_flop_gru(const cd_graph_call *c) {
-    return flop(c, 5);
-} /* r * h, (1 - z) * n + z * h */
-double cd_graph_flop_lstm(const cd_graph_call *c) {
-    return flop(c, 5);
-} /* f * c + i * g, o * tanh(c) */
+/* r * h, (1 - z) * n + z * h */
+double cd_graph_flop_gru(const cd_graph_call *c) { return flop(c, 5); }
+/* f * c + i * g, o * tanh(c) */
+double cd_graph_flop_lstm(const cd_graph_call *c) { return flop(c, 5); }

@@ -1,6 +1,7 @@
-/* The table of operators: one row for each operator and form, by name. An operator that is not here becomes an opaque node
- * (cd_graph_opaque) and is listed as unsupported. Rows say only what the graph needs; how an operator is computed is decided
- * later: fuse_import*.c turns the node into fusion operators, te_compute*.c writes those as stages, autodiff*.c derives them. */
+/* The table of operators: one row for each operator and form, by name. An operator that is not here
+ * becomes an opaque node (cd_graph_opaque) and is listed as unsupported. Rows say only what the
+ * graph needs; how an operator is computed is decided later: fuse_import*.c turns the node into
+ * fusion operators, te_compute*.c writes those as stages, autodiff*.c derives them. */
 #include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
@@ -10,8 +11,9 @@ enum { VIEW = CD_GRAPH_RULE_VIEW, RANDOM = CD_GRAPH_RULE_RANDOM, ANY = -1 };
 #define F(name) cd_graph_fold_##name
 #define N(name) cd_graph_flop_##name
 
-/* Operator, first and last opset (0: still valid), least and most operands, most results; infer, fold, operation count, flags.
- * An operator whose operands an opset changed has a row for each form; the rows share functions that can read both. */
+/* Operator, first and last opset (0: still valid), least and most operands, most results; infer,
+ * fold, operation count, flags. An operator whose operands an opset changed has a row for each
+ * form; the rows share functions that can read both. */
 static const cd_graph_rule rules[] = {
     {"Abs", 1, 0, 1, 1, 1, I(same), F(unary), N(out), 0},
     {"Acos", 7, 0, 1, 1, 1, I(same), NULL, N(out), 0},

@@ -1,5 +1,5 @@
-/* Operators that give a shape, ask for one, or make a tensor of one. Shape, Size and NonZero set the content of their result in
- * infer: their operand's content need not be known. */
+/* Operators that give a shape, ask for one, or make a tensor of one. Shape, Size and NonZero set
+ * the content of their result in infer: their operand's content need not be known. */
 #include <math.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
@@ -8,8 +8,8 @@ cdmpp_status cd_graph_infer_identity(cd_graph_call *c, cdmpp_err *err) {
     return cd_graph_infer_same(c, err);
 }
 
-/* A 0 copies the dimension of x (unless allowzero is set); one -1 takes what is left. The product is checked before the division
- * that fills the -1. */
+/* A 0 copies the dimension of x (unless allowzero is set); one -1 takes what is left. The product
+ * is checked before the division that fills the -1. */
 cdmpp_status cd_graph_infer_reshape(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     const int64_t *v;
@@ -306,7 +306,8 @@ cdmpp_status cd_graph_infer_nonzero(cd_graph_call *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Operators whose result's size depends on the data: the caller may continue with an opaque node. */
+/* Operators whose result's size depends on the data: the caller may continue with an opaque
+ * node. */
 cdmpp_status cd_graph_infer_dynamic(cd_graph_call *c, cdmpp_err *err) {
     return CD_FAIL(err, EUNSUPPORTED, "%s: how large its result is depends on the data", c->op);
 }

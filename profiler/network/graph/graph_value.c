@@ -1,5 +1,6 @@
-/* Content of folded tensors: memory for it, walking over positions, wrapping and rounding to the type. There is a limit for one
- * tensor and one for all, so that a hostile file cannot use up the memory. */
+/* Content of folded tensors: memory for it, walking over positions, wrapping and rounding to the
+ * type. There is a limit for one tensor and one for all, so that a hostile file cannot use up the
+ * memory. */
 
 #include "profiler/network/graph/graph_call_internal.h"
 
@@ -12,8 +13,8 @@ cdmpp_status cd_graph_call_content(cd_graph_call *c, uint32_t o, int64_t **v, do
     if (!cd_graph_type_is_computed(t->dtype) || n > CD_GRAPH_MAX_VALUE ||
         n > CD_GRAPH_MAX_VALUES - c->g->n_value)
         return CDMPP_OK;
-    void *p = cd_arena_zalloc(&c->g->arena, (size_t)n + 1,
-                              sizeof(int64_t)); /* one more: empty content is content */
+    /* one more: empty content is content */
+    void *p = cd_arena_zalloc(&c->g->arena, (size_t)n + 1, sizeof(int64_t));
     if (!p) return CD_FAIL(err, ENOMEM, "content of %lld elements", (long long)n);
     c->g->n_value += n;
     if (cd_expr_dtype_is_float(t->dtype)) t->fvalue = *f = p;

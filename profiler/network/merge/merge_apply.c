@@ -1,4 +1,5 @@
-/* A graph written anew, with sets of convolutions merged. Parts of a merged result are cut out only for those who need them apart. */
+/* A graph written anew, with sets of convolutions merged. Parts of a merged result are cut out only
+ * for those who need them apart. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,11 +22,11 @@ typedef struct {
     cd_merge_readers readers;
     uint32_t *map;       /* (tensors of from) */
     uint32_t *of, *part; /* (tensors of from) set, number in it; CD_GRAPH_NONE: no part */
-    uint32_t *first,
-        *gone; /* (nodes of from) set whose first member it is; not 0: merged into another */
+    /* (nodes of from) set whose first member it is; not 0: merged into another */
+    uint32_t *first, *gone;
     uint32_t *origin, n_origin, cap_origin; /* (nodes of g) */
-    uint32_t now,
-        count; /* node of from that is written; tensors and operators on weights that were added */
+    /* node of from that is written; tensors and operators on weights that were added */
+    uint32_t now, count;
     cdmpp_err *err;
 } writer;
 
@@ -77,7 +78,8 @@ static cdmpp_status cut(writer *w, uint32_t whole, int64_t lo, int64_t hi, const
     return add(w, name, "Slice", in, 4, NULL, 0, out);
 }
 
-/* The new tensor of an old one; a part is cut out when it is first asked for, and keeps the name that it had. */
+/* The new tensor of an old one; a part is cut out when it is first asked for, and keeps the name
+ * that it had. */
 static cdmpp_status resolve(writer *w, uint32_t t, uint32_t *out) {
     if (w->map[t] == CD_GRAPH_NONE && w->of[t] != CD_GRAPH_NONE) {
         const merged *m = &w->made[w->of[t]];
@@ -197,7 +199,8 @@ static cdmpp_status convolution(writer *w, const cd_merge_set *s, uint32_t *out)
     return add(w, name, "Conv", in, bias ? 3 : 2, attr, 4, out);
 }
 
-/* A batch norm has its statistics stacked; other operands of activations are the same tensor in all members. */
+/* A batch norm has its statistics stacked; other operands of activations are the same tensor in all
+ * members. */
 static cdmpp_status follower(writer *w, const cd_merge_set *s, const uint32_t *node,
                              uint32_t *whole) {
     const cd_graph_node *n = &w->from->node[node[0]];

@@ -75,7 +75,8 @@ bool cd_merge_fits(const cd_graph *g, const cd_merge_set *s) {
     return cd_merge_window_of(g, s, &w);
 }
 
-/* Along d: begins at the earliest, ends at the latest place that any member reads; the padding behind is what the last position needs. */
+/* Along d: begins at the earliest, ends at the latest place that any member reads; the padding
+ * behind is what the last position needs. */
 static bool cover(const cd_graph *g, const cd_merge_set *s, uint32_t d, cd_merge_window *w) {
     const cd_graph_node *a = &g->node[s->node[0]];
     const int64_t in = g->tensor[a->in[0]].shape.dim[d + 2],
@@ -191,7 +192,8 @@ void cd_merge_ends(const cd_graph *g, const cd_merge_readers *r, const cd_merge_
 
 /* ---- sets ---- */
 
-/* Members in the order in which the first Concat behind them reads them; those that it does not read keep their order behind them. */
+/* Members in the order in which the first Concat behind them reads them; those that it does not
+ * read keep their order behind them. */
 static void order_by_concat(const cd_graph *g, const cd_merge_readers *r, cd_merge_set *s) {
     uint32_t end[CD_MERGE_MOST], at = CD_GRAPH_NONE, n = 0;
     cd_merge_set out = {0};

@@ -7,8 +7,9 @@
 enum { CD_MERGE_SPATIAL = CD_GRAPH_MAX_RANK - 2 };
 
 typedef struct cd_merge_readers {
-    uint32_t *n,
-        *last; /* (tensors of the graph) how many read it, a result of the network counts as one; the last that does */
+    /* (tensors of the graph) how many read it, a result of the network counts as one; the last that
+     * does */
+    uint32_t *n, *last;
 } cd_merge_readers;
 
 typedef struct cd_merge_window {
@@ -25,7 +26,8 @@ bool cd_merge_is_member(const cd_graph *g, uint32_t node, uint32_t first);
 bool cd_merge_window_of(const cd_graph *g, const cd_merge_set *s, cd_merge_window *out);
 /* Whether the set keeps to rule (1). */
 bool cd_merge_fits(const cd_graph *g, const cd_merge_set *s);
-/* What follows each member in the same way: next[i] of the node that reads tensor[i] (set->n). false: nothing, or not the same. */
+/* What follows each member in the same way: next[i] of the node that reads tensor[i] (set->n).
+ * false: nothing, or not the same. */
 bool cd_merge_next(const cd_graph *g, const cd_merge_readers *r, const cd_merge_set *s,
                    const uint32_t *tensor, uint32_t *next);
 /* The members' tensors behind all that follows in the same way. */

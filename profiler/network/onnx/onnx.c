@@ -1,5 +1,6 @@
-/* Reads an ONNX file: opens it, strips large contents, lets protobuf-c unpack the rest, and walks the model into a graph. The
- * messages live in a scratch arena that is freed when the graph stands; what the graph keeps is copied. */
+/* Reads an ONNX file: opens it, strips large contents, lets protobuf-c unpack the rest, and walks
+ * the model into a graph. The messages live in a scratch arena that is freed when the graph stands;
+ * what the graph keeps is copied. */
 #include "profiler/network/onnx/onnx.h"
 
 #include <errno.h>
@@ -35,8 +36,8 @@ static cdmpp_status check_model(const CdOnnx__ModelProto *m, cd_graph *g, cdmpp_
                          (long long)opset, OPSET_KNOWN);
 }
 
-/* The outputs of the file, where they are known. Then the operands of unsupported nodes: without that, nothing would read them, and
- * they would not be part of the network's time. */
+/* The outputs of the file, where they are known. Then the operands of unsupported nodes: without
+ * that, nothing would read them, and they would not be part of the network's time. */
 static cdmpp_status results(cd_onnx_reader *r, const cd_onnx_scope *s, cdmpp_err *err) {
     const CdOnnx__GraphProto *g = r->model->graph;
     for (size_t i = 0; i < g->n_output; i++) {
@@ -44,11 +45,11 @@ static cdmpp_status results(cd_onnx_reader *r, const cd_onnx_scope *s, cdmpp_err
         if (!t)
             return CD_FAIL(err, ESCHEMA, "result \"%s\" is not defined anywhere",
                            cd_onnx_text(g->output[i]->name));
-        if (*t < r->g->n_tensor)
-            CD_TRY(cd_graph_result(r->g, *t, err)); /* else behind an unsupported node */
+        /* else behind an unsupported node */
+        if (*t < r->g->n_tensor) CD_TRY(cd_graph_result(r->g, *t, err));
     }
-    for (uint32_t k = 0; k < r->n_kept;
-         k++) { /* else what only an unsupported node reads would not be made */
+    /* else what only an unsupported node reads would not be made */
+    for (uint32_t k = 0; k < r->n_kept; k++) {
         const cd_graph_tensor *t = &r->g->tensor[r->kept[k]];
         if (!t->is_output && !t->is_input && !t->is_weight && !t->value && !t->fvalue)
             CD_TRY(cd_graph_result(r->g, r->kept[k], err));

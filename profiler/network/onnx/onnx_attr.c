@@ -1,5 +1,5 @@
-/* Attributes of a node in the form that the graph has for them. Inside a function an attribute may be a reference to one of the
- * call, which may be a reference itself. */
+/* Attributes of a node in the form that the graph has for them. Inside a function an attribute may
+ * be a reference to one of the call, which may be a reference itself. */
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_internal.h"
@@ -11,8 +11,8 @@ static const CdOnnx__AttributeProto *named(const CdOnnx__AttributeProto *const *
     return NULL;
 }
 
-/* What an attribute means: of a reference, the attribute of the function's call, else the function's own default, followed outwards
- * from call to call. */
+/* What an attribute means: of a reference, the attribute of the function's call, else the
+ * function's own default, followed outwards from call to call. */
 static const CdOnnx__AttributeProto *deref(const cd_onnx_scope *s,
                                            const CdOnnx__AttributeProto *a) {
     while (a && a->ref_attr_name && *a->ref_attr_name) {

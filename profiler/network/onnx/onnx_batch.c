@@ -1,10 +1,13 @@
-/* Which dimension of an input is the batch: the first, unless the input reaches a recurrent layer that reads [time, batch, ...]. Then its time steps are no items, and a batch
- * size is for the other dimension. The way there is followed through operators that keep dimensions or move them in a known way. */
+/* Which dimension of an input is the batch: the first, unless the input reaches a recurrent layer
+ * that reads [time, batch, ...]. Then its time steps are no items, and a batch size is for the
+ * other dimension. The way there is followed through operators that keep dimensions or move them in
+ * a known way. */
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_internal.h"
 
-/* A tensor that is made of one input: which of the input's dimensions each of its own is; -1: none. */
+/* A tensor that is made of one input: which of the input's dimensions each of its own is; -1:
+ * none. */
 typedef struct trace {
     uint32_t input, rank;
     int at[CD_GRAPH_MAX_RANK];
@@ -70,8 +73,9 @@ static bool moved(const CdOnnx__NodeProto *n, trace *x, size_t operand) {
         }
         return true;
     }
+    /* rows of a table */
     if (!strcmp(op, "Gather") && operand == 1 && x->rank < CD_GRAPH_MAX_RANK &&
-        (!attr(n, "axis") || !attr(n, "axis")->i)) { /* rows of a table */
+        (!attr(n, "axis") || !attr(n, "axis")->i)) {
         x->at[x->rank++] = -1;
         return true;
     }

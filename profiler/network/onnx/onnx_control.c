@@ -1,5 +1,6 @@
-/* What is known only at run time. If becomes the branch that runs, Loop its body as often as it runs, one after the other: constants or an option say
- * which and how often. Of an operator whose result's size depends on the data an option says the size. */
+/* What is known only at run time. If becomes the branch that runs, Loop its body as often as it
+ * runs, one after the other: constants or an option say which and how often. Of an operator whose
+ * result's size depends on the data an option says the size. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,8 @@ cdmpp_status cd_onnx_if(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeP
     return branch(r, s, n, a->g, err);
 }
 
-/* ---- Loop: operands limit, condition, carried ...; its body takes number, condition, carried ... and gives condition, carried ..., scanned ... ---- */
+/* ---- Loop: operands limit, condition, carried ...; its body takes number, condition, carried ...
+ * and gives condition, carried ..., scanned ... ---- */
 typedef struct {
     const CdOnnx__NodeProto *n;
     const CdOnnx__GraphProto *body;
@@ -105,7 +107,8 @@ static bool is_true(cd_onnx_reader *r, const CdOnnx__TensorProto *t) {
     return t && cd_onnx_content(r, t, 1, &v, &f, NULL) == CDMPP_OK && v && *v;
 }
 
-/* Does the body go on as long as the limit lets it? Its condition is the one that it got, or a constant. */
+/* Does the body go on as long as the limit lets it? Its condition is the one that it got, or a
+ * constant. */
 static bool always_goes_on(cd_onnx_reader *r, const cd_onnx_scope *s,
                            const CdOnnx__GraphProto *body) {
     const char *out = cd_onnx_text(body->output[0]->name), *in = cd_onnx_text(body->input[1]->name);
@@ -288,7 +291,8 @@ static cdmpp_status of_nms(const cd_graph_tensor *x, int64_t n, int64_t axis, si
     return CDMPP_OK;
 }
 
-/* n along the axis; without one of all elements in a row. Unique also gives numbers: of where they stand, of each element's own, of how often. */
+/* n along the axis; without one of all elements in a row. Unique also gives numbers: of where they
+ * stand, of each element's own, of how often. */
 static cdmpp_status of_some(const cd_graph_tensor *x, int64_t n, int64_t axis, size_t n_out,
                             cd_graph_shape *shape, cd_dtype *type) {
     const int64_t rank = x->shape.rank, at = axis < 0 ? axis + rank : axis;

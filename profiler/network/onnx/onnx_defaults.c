@@ -1,12 +1,14 @@
-/* Default values of a function's attributes: FunctionProto.attribute_proto. Newer definitions of the format have this field and
- * older ones do not; where the definition that we are built with lacks it, it is read from the unknown fields. */
+/* Default values of a function's attributes: FunctionProto.attribute_proto. Newer definitions of
+ * the format have this field and older ones do not; where the definition that we are built with
+ * lacks it, it is read from the unknown fields. */
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_internal.h"
 
 enum { FIELD = 11 };
 
-/* The field of the definition, found with protobuf-c's descriptor; NULL: the definition does not have it. */
+/* The field of the definition, found with protobuf-c's descriptor; NULL: the definition does not
+ * have it. */
 static const CdOnnx__AttributeProto *const *known(const CdOnnx__FunctionProto *f, size_t *n) {
     const ProtobufCFieldDescriptor *d =
         protobuf_c_message_descriptor_get_field(f->base.descriptor, FIELD);

@@ -1,5 +1,5 @@
-/* The calls with which expansions are written, and the choice of one. While an expansion appends nodes the graph has the newest opset, so that its operators
- * mean the same in every file. */
+/* The calls with which expansions are written, and the choice of one. While an expansion appends
+ * nodes the graph has the newest opset, so that its operators mean the same in every file. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +82,7 @@ void cd_onnx_expand_several(cd_expand *x, const char *op, const uint32_t *in, ui
     if (!st) return;
     for (uint32_t k = 0; k < n_out; k++) out[k] = CD_GRAPH_NONE;
     if (st == CDMPP_EUNSUPPORTED && (x->why = cd_graph_keep(x->r->g, why.msg))) return;
-    if (x->err) *x->err = why;
+    cd_err_from(x->err, &why);
     x->st = st;
 }
 
@@ -190,8 +190,8 @@ uint32_t cd_onnx_expand_activation(cd_expand *x, uint32_t a, const char *name, c
                                         "Softsign", "Softplus", "HardSwish"};
     const cd_graph_attr alpha = real_attr("alpha", n_p > 0                        ? p[0]
                                                    : !strcmp(name, "HardSigmoid") ? 0.2
-                                                                                  : 0.01),
-                        both[] = {alpha, real_attr("beta", n_p > 1 ? p[1] : 0.5)};
+                                                                                  : 0.01);
+    const cd_graph_attr both[] = {alpha, real_attr("beta", n_p > 1 ? p[1] : 0.5)};
     if (!*name) return a;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(plain[i], name)) return cd_onnx_expand_unary(x, name, a);

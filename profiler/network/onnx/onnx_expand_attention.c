@@ -1,4 +1,5 @@
-/* Attention and what belongs to it: heads taken apart, products around a softmax, positions by rotation.
+/* Attention and what belongs to it: heads taken apart, products around a softmax, positions by
+ * rotation.
  *
  *   q [B,N,S,D] ─ scaled ─┐
  *   k [B,K,T,D] ─ turned ─┴─ MatMul ── softcap ── + masks ── Softmax ─┐
@@ -44,9 +45,9 @@ static uint32_t from_heads(cd_expand *x, uint32_t t) {
 static uint32_t repeated(cd_expand *x, uint32_t t, int64_t n, int64_t kv) {
     const cd_graph_shape s = cd_onnx_expand_shape(x, t);
     if (n == kv || x->st || x->why) return t;
-    const int64_t apart[] = {s.dim[0], kv, 1, s.dim[2], s.dim[3]},
-                  full[] = {s.dim[0], kv, n / kv, s.dim[2], s.dim[3]},
-                  all[] = {s.dim[0], n, s.dim[2], s.dim[3]};
+    const int64_t apart[] = {s.dim[0], kv, 1, s.dim[2], s.dim[3]};
+    const int64_t full[] = {s.dim[0], kv, n / kv, s.dim[2], s.dim[3]};
+    const int64_t all[] = {s.dim[0], n, s.dim[2], s.dim[3]};
     return cd_onnx_expand_reshape(x,
                                   cd_onnx_expand_binary(x, "Expand",
                                                         cd_onnx_expand_reshape(x, t, 5, apart),
@@ -54,7 +55,8 @@ static uint32_t repeated(cd_expand *x, uint32_t t, int64_t n, int64_t kv) {
                                   4, all);
 }
 
-/* What queries may not look at is far below 0. The content is there where it is short enough to be kept. */
+/* What queries may not look at is far below 0. The content is there where it is short enough to be
+ * kept. */
 static uint32_t window_mask(cd_expand *x, const heads *h, int64_t rows, int64_t columns,
                             cd_dtype t) {
     const cd_graph_shape s = {2, {rows, columns}};
@@ -134,7 +136,8 @@ static heads no_heads(void) {
     return (heads){.left = -1, .right = -1, .mask = {CD_GRAPH_NONE, CD_GRAPH_NONE, CD_GRAPH_NONE}};
 }
 
-/* What came before, operand k [B,K,P,D], in front along the third dimension; result `out` gets all of it. */
+/* What came before, operand k [B,K,P,D], in front along the third dimension; result `out` gets all
+ * of it. */
 static uint32_t with_past(cd_expand *x, uint32_t t, uint32_t k, uint32_t out) {
     if (cd_onnx_expand_has(x, k)) t = cd_onnx_expand_concat(x, x->in[k], t, 2);
     cd_onnx_expand_out(x, out, t);
@@ -188,7 +191,8 @@ static void attention(cd_expand *x) {
 
 /* ---- rotation ---- */
 
-/* Pairs of a [B,S,N,D] are turned by angles [.,S,1,D/2]: halves, or neighbours. What is behind `dim` stays. */
+/* Pairs of a [B,S,N,D] are turned by angles [.,S,1,D/2]: halves, or neighbours. What is behind
+ * `dim` stays. */
 static uint32_t rotated(cd_expand *x, uint32_t a, uint32_t cos, uint32_t sin, int64_t dim,
                         bool neighbours) {
     const cd_graph_shape s = cd_onnx_expand_shape(x, a);
@@ -201,8 +205,8 @@ static uint32_t rotated(cd_expand *x, uint32_t a, uint32_t cos, uint32_t sin, in
                                         cd_onnx_expand_binary(x, "Mul", sin, odd));
     uint32_t im = cd_onnx_expand_binary(x, "Add", cd_onnx_expand_binary(x, "Mul", sin, even),
                                         cd_onnx_expand_binary(x, "Mul", cos, odd));
-    const int64_t apart[] = {s.dim[0], s.dim[1], s.dim[2], dim / 2, 1},
-                  all[] = {s.dim[0], s.dim[1], s.dim[2], dim};
+    const int64_t apart[] = {s.dim[0], s.dim[1], s.dim[2], dim / 2, 1};
+    const int64_t all[] = {s.dim[0], s.dim[1], s.dim[2], dim};
     if (neighbours)
         re = cd_onnx_expand_reshape(x, re, 5, apart), im = cd_onnx_expand_reshape(x, im, 5, apart);
     uint32_t y = cd_onnx_expand_concat(x, re, im, neighbours ? 4 : 3);
@@ -212,12 +216,14 @@ static uint32_t rotated(cd_expand *x, uint32_t a, uint32_t cos, uint32_t sin, in
                : y;
 }
 
-/* Angles as [.,S,1,D/2]: rows of a table by positions, or what is given for each position already. */
+/* Angles as [.,S,1,D/2]: rows of a table by positions, or what is given for each position
+ * already. */
 static uint32_t angles(cd_expand *x, uint32_t table, uint32_t positions, int64_t steps) {
     const cd_graph_shape p = cd_onnx_expand_shape(x, positions);
     uint32_t a = table;
+    /* rows from one position on */
     if (positions != CD_GRAPH_NONE && cd_graph_shape_elements(&p) == 1 && steps != 1)
-        a = cd_onnx_expand_slice(x, table, 0, 0, steps, 1); /* rows from one position on */
+        a = cd_onnx_expand_slice(x, table, 0, 0, steps, 1);
     else if (positions != CD_GRAPH_NONE) a = cd_onnx_expand_gather(x, table, positions, 0);
     const cd_graph_shape s = cd_onnx_expand_shape(x, a);
     if (!cd_onnx_expand_rank(x, a, 2, 3)) return a;
@@ -280,7 +286,8 @@ static uint32_t plus_bias(cd_expand *x, uint32_t a, uint32_t k, int64_t from) {
                : a;
 }
 
-/* Masks of com.microsoft: [B] lengths and [B,T] ones and zeros are turned into what is added: [B,1,1,T]. Others are added as they are where they fit. */
+/* Masks of com.microsoft: [B] lengths and [B,T] ones and zeros are turned into what is added:
+ * [B,1,1,T]. Others are added as they are where they fit. */
 static uint32_t key_mask(cd_expand *x, uint32_t k, const cd_graph_shape *keys, cd_dtype t) {
     const cd_graph_shape s = cd_onnx_expand_shape(x, x->in[k]);
     const int64_t four[] = {s.dim[0], 1, 1, s.rank == 2 ? s.dim[1] : 1};
@@ -328,7 +335,8 @@ static bool few_heads(cd_expand *x, const heads *h) {
     return !x->st;
 }
 
-/* query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache, sin_cache, position_ids, attention_bias */
+/* query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache, sin_cache,
+ * position_ids, attention_bias */
 static void group_query(cd_expand *x) {
     heads h = no_heads();
     const bool apart = cd_onnx_expand_has(x, 1);
@@ -350,8 +358,8 @@ static void group_query(cd_expand *x) {
         v = cd_onnx_expand_slice(x, all, 2, (h.n + h.kv) * size, (h.n + 2 * h.kv) * size, 1);
     }
     if (cd_onnx_expand_int(x, "do_rotary", 0)) {
-        const uint32_t table[] = {cd_onnx_expand_in(x, 7), cd_onnx_expand_in(x, 8)},
-                       at = cd_onnx_expand_has(x, 9) ? x->in[9] : CD_GRAPH_NONE;
+        const uint32_t table[] = {cd_onnx_expand_in(x, 7), cd_onnx_expand_in(x, 8)};
+        const uint32_t at = cd_onnx_expand_has(x, 9) ? x->in[9] : CD_GRAPH_NONE;
         const int64_t steps = cd_onnx_expand_shape(x, q).dim[1];
         const uint32_t some[] = {
             at == CD_GRAPH_NONE ? cd_onnx_expand_slice(x, table[0], 0, 0, steps, 1) : table[0],
@@ -367,7 +375,8 @@ static void group_query(cd_expand *x) {
     if (!x->st && !x->why) cd_onnx_expand_out(x, 0, from_heads(x, y));
 }
 
-/* all: [B,S,3H] of queries, keys and values; past [2,B,N,P,D] is operand k, and the present is result 1. */
+/* all: [B,S,3H] of queries, keys and values; past [2,B,N,P,D] is operand k, and the present is
+ * result 1. */
 static void of_all(cd_expand *x, uint32_t all, uint32_t mask, uint32_t past, uint32_t bias) {
     heads h = no_heads();
     const cd_graph_shape s = cd_onnx_expand_shape(x, all);

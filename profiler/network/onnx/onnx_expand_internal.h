@@ -1,13 +1,17 @@
-/* onnx_expand_internal -- an operator that is a combination of others becomes these: those that ONNX itself defines by a function, and those that ONNX
- * Runtime's optimizer writes in domain com.microsoft.
+/* onnx_expand_internal -- an operator that is a combination of others becomes these: those that
+ * ONNX itself defines by a function, and those that ONNX Runtime's optimizer writes in domain
+ * com.microsoft.
  *
  *   SkipLayerNormalization(x, s, g, b)  ─>  Add(x, s) ── LayerNormalization(., g, b)
  *
- *   (1) an expansion reads operands with cd_onnx_expand_in, appends nodes with the calls below, and gives results with cd_onnx_expand_out;
+ *   (1) an expansion reads operands with cd_onnx_expand_in, appends nodes with the calls below, and
+ *       gives results with cd_onnx_expand_out;
  *   (2) failure is sticky: x->st is set, later calls append nothing and return CD_GRAPH_NONE;
- *   (3) what an expansion does not know sets x->why: the node is missing, with this reason, and what was appended is read by nobody. That is sticky, too: what would be
- *       wrong behind it is not looked at.
- * Shapes are known here, so that all of it is operators with constant parameters. To add one: a function and a row in a table. Private to the room. */
+ *   (3) what an expansion does not know sets x->why: the node is missing, with this reason, and
+ *       what was appended is read by nobody. That is sticky, too: what would be wrong behind it is
+ *       not looked at.
+ * Shapes are known here, so that all of it is operators with constant parameters. To add one: a
+ * function and a row in a table. Private to the room. */
 #ifndef CD_ONNX_EXPAND_INTERNAL_H
 #define CD_ONNX_EXPAND_INTERNAL_H
 #include "profiler/network/onnx/onnx_internal.h"
@@ -50,7 +54,8 @@ double cd_onnx_expand_float(cd_expand *x, const char *name, double absent);
 const char *cd_onnx_expand_text(cd_expand *x, const char *name);
 /* Is result k asked for? */
 bool cd_onnx_expand_wants(const cd_expand *x, uint32_t k);
-/* Sets ESCHEMA unless the shape has this rank; false then, and where the expansion has failed before. */
+/* Sets ESCHEMA unless the shape has this rank; false then, and where the expansion has failed
+ * before. */
 bool cd_onnx_expand_rank(cd_expand *x, uint32_t t, uint32_t lo, uint32_t hi);
 void cd_onnx_expand_wrong(cd_expand *x, const char *what);
 
@@ -90,7 +95,8 @@ void cd_onnx_expand_out(cd_expand *x, uint32_t k, uint32_t t);
 /* Floats of an attribute; *n 0: absent. */
 const float *cd_onnx_expand_floats(cd_expand *x, const char *name, size_t *n);
 
-/* Quantised products (onnx_expand_quantized.c): operands a, b with scales and zero points (absent: CD_GRAPH_NONE), in float32. */
+/* Quantised products (onnx_expand_quantized.c): operands a, b with scales and zero points (absent:
+ * CD_GRAPH_NONE), in float32. */
 typedef struct cd_onnx_expand_product {
     uint32_t a, b, a_scale, b_scale, a_zero, b_zero, bias;
 } cd_onnx_expand_product;
@@ -98,7 +104,8 @@ uint32_t cd_onnx_expand_integer_product(cd_expand *x, const cd_onnx_expand_produ
 
 /* The row for a node; NULL: none. */
 const cd_expansion *cd_onnx_expansion_of(const CdOnnx__NodeProto *n);
-/* Appends what stands for the node: out (n_output) its results. *why not NULL: it cannot be done, for this reason. Errors: those of cd_graph_add. */
+/* Appends what stands for the node: out (n_output) its results. *why not NULL: it cannot be done,
+ * for this reason. Errors: those of cd_graph_add. */
 cdmpp_status cd_onnx_expand(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                             const uint32_t *in, uint32_t *out, const char **why, cdmpp_err *err);
 #endif

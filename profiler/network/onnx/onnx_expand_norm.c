@@ -14,7 +14,8 @@ static cd_graph_attr real_attr(const char *name, double v) {
 
 /* ---- norms ---- */
 
-/* x / sqrt(mean(x^2) + epsilon) * gamma over the dimensions from `axis` on, as ONNX's function has it: sums of short reals are in float32. */
+/* x / sqrt(mean(x^2) + epsilon) * gamma over the dimensions from `axis` on, as ONNX's function has
+ * it: sums of short reals are in float32. */
 uint32_t cd_onnx_expand_rms_norm(cd_expand *x, uint32_t a, uint32_t gamma, int64_t axis,
                                  double epsilon) {
     int64_t axes[CD_GRAPH_MAX_RANK];
@@ -43,7 +44,8 @@ static void rms_norm(cd_expand *x) {
                                                cd_onnx_expand_float(x, "epsilon", 1e-5)));
 }
 
-/* LayerNormalization's further results are those of the fused operator, too: the mean and the inverse of the deviation. */
+/* LayerNormalization's further results are those of the fused operator, too: the mean and the
+ * inverse of the deviation. */
 static void layer_norm(cd_expand *x, uint32_t a, uint32_t gamma, uint32_t beta, double epsilon) {
     const uint32_t in[] = {a, gamma, beta};
     uint32_t out[3];

@@ -1,5 +1,6 @@
-/* Operators on quantised numbers that ONNX Runtime writes: numbers are dequantised, the operator of that name works on reals, and its result is quantised; products of whole
- * numbers are MatMulInteger. */
+/* Operators on quantised numbers that ONNX Runtime writes: numbers are dequantised, the operator of
+ * that name works on reals, and its result is quantised; products of whole numbers are
+ * MatMulInteger. */
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_expand_internal.h"
@@ -93,7 +94,8 @@ static void dynamic_product(cd_expand *x) {
     cd_onnx_expand_out(x, 0, cd_onnx_expand_integer_product(x, &p));
 }
 
-/* A, scale, zero point, B, scale, zero point, C in units of alpha and both scales (it is added to whole numbers), scale and zero point of the result: without these it is float32. */
+/* A, scale, zero point, B, scale, zero point, C in units of alpha and both scales (it is added to
+ * whole numbers), scale and zero point of the result: without these it is float32. */
 static void gemm(cd_expand *x) {
     const uint32_t a = dequantized(x, 0), b = dequantized(x, 3), in[] = {a, b};
     uint32_t y = same_op(x, "Gemm", in, 2);

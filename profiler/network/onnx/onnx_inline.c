@@ -1,4 +1,5 @@
-/* Calls of the file's functions are read as if the function's nodes stood in the place of the call, in a scope of their own. */
+/* Calls of the file's functions are read as if the function's nodes stood in the place of the call,
+ * in a scope of their own. */
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_internal.h"
@@ -47,7 +48,8 @@ cdmpp_status cd_onnx_give_back(cd_onnx_reader *r, cd_onnx_scope *s, const cd_onn
     return CDMPP_OK;
 }
 
-/* Defines the function's parameters in its scope: the tensors of the call, or none where the call leaves one out. */
+/* Defines the function's parameters in its scope: the tensors of the call, or none where the call
+ * leaves one out. */
 static cdmpp_status formal(cd_onnx_reader *r, const cd_onnx_scope *s, cd_onnx_scope *in,
                            const CdOnnx__NodeProto *n, const CdOnnx__FunctionProto *f,
                            cdmpp_err *err) {
@@ -64,7 +66,8 @@ static cdmpp_status formal(cd_onnx_reader *r, const cd_onnx_scope *s, cd_onnx_sc
     return CDMPP_OK;
 }
 
-/* A function may ask for another opset than the model: the graph has that one while its nodes are read. */
+/* A function may ask for another opset than the model: the graph has that one while its nodes are
+ * read. */
 cdmpp_status cd_onnx_inline(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                             const CdOnnx__FunctionProto *f, cdmpp_err *err) {
     cd_onnx_scope in = {.call = n, .caller = s, .depth = s->depth + 1};

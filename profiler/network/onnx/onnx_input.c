@@ -1,5 +1,6 @@
-/* What a graph starts from: its inputs with their dimensions, its weights and constants. A dimension's value comes from the first
- * of these that is given: an option for its place, an option for its name, the batch size, the file. */
+/* What a graph starts from: its inputs with their dimensions, its weights and constants. A
+ * dimension's value comes from the first of these that is given: an option for its place, an option
+ * for its name, the batch size, the file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@ static cdmpp_status option(cd_onnx_reader *r, const char *key, bool *found, int6
     return CDMPP_OK;
 }
 
-/* Dimension k of an input: an option of its place or name, the number in the file, the batch, which is dimension `batch` (CD_GRAPH_NONE: none is). */
+/* Dimension k of an input: an option of its place or name, the number in the file, the batch, which
+ * is dimension `batch` (CD_GRAPH_NONE: none is). */
 static cdmpp_status dimension(cd_onnx_reader *r, const char *input, uint32_t k,
                               const CdOnnx__TensorShapeProto__Dimension *d, uint32_t batch,
                               int64_t *v, cdmpp_err *err) {
@@ -63,7 +65,8 @@ static const CdOnnx__TypeProto__Tensor *tensor_type(const CdOnnx__ValueInfoProto
                : NULL;
 }
 
-/* An input of a type that the graph does not have (a sequence, strings) is defined but unknown: only what reads it is missing. */
+/* An input of a type that the graph does not have (a sequence, strings) is defined but unknown:
+ * only what reads it is missing. */
 static cdmpp_status input(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__ValueInfoProto *v,
                           bool data, uint32_t batch, cdmpp_err *err) {
     const char *name = cd_onnx_text(v->name);
@@ -71,9 +74,8 @@ static cdmpp_status input(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Val
     cd_graph_shape shape = {0};
     cd_dtype type;
     uint32_t tensor;
-    if (!t)
-        return cd_onnx_define(r, s, name, CD_ONNX_UNKNOWN,
-                              err); /* a sequence, a map: what reads it is missing */
+    /* a sequence, a map: what reads it is missing */
+    if (!t) return cd_onnx_define(r, s, name, CD_ONNX_UNKNOWN, err);
     if (!cd_graph_dtype(t->elem_type, &type)) {
         CD_TRY(cd_onnx_no_type(r, name, t->elem_type, err));
         return cd_onnx_define(r, s, name, CD_ONNX_UNKNOWN, err);
@@ -136,12 +138,13 @@ static void find_batch(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const boo
     }
 }
 
-/* Inputs that are data become inputs of the graph, others weights. An input with an initializer is left to initializers(), which
- * also knows its content. */
+/* Inputs that are data become inputs of the graph, others weights. An input with an initializer is
+ * left to initializers(), which also knows its content. */
 static cdmpp_status main_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g,
                                 cdmpp_err *err) {
     const uint32_t *order;
     cd_onnx_map names = {0};
+    const size_t n = g->n_initializer + g->n_sparse_initializer;
     bool old, *data = CD_NEWN(r->a, bool, g->n_input + 1);
     uint32_t *axis = CD_NEWN(r->a, uint32_t, g->n_input + 1);
     if (!data || !axis) return CD_FAIL(err, ENOMEM, "%zu inputs", g->n_input);
@@ -149,12 +152,14 @@ static cdmpp_status main_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnn
     CD_TRY(cd_onnx_roles(r, g, order, data, err));
     CD_TRY(cd_onnx_batch_axes(r, g, order, axis, err));
     find_batch(r, g, data, axis);
-    for (size_t i = 0; i < g->n_initializer; i++)
-        CD_TRY(cd_onnx_map_put(&names, r->a, cd_onnx_text(g->initializer[i]->name), 0, &old, err));
-    for (size_t i = 0; i < g->n_sparse_initializer; i++)
-        if (g->sparse_initializer[i]->values)
-            CD_TRY(cd_onnx_map_put(
-                &names, r->a, cd_onnx_text(g->sparse_initializer[i]->values->name), 0, &old, err));
+    for (size_t i = 0; i < n; i++) {
+        const CdOnnx__TensorProto *t = i < g->n_initializer
+                                           ? g->initializer[i]
+                                           : g->sparse_initializer[i - g->n_initializer]->values;
+        if (!t) continue;
+        CD_TRY(cd_onnx_map_put(&names, r->a, cd_onnx_text(t->name), 0, &old, err));
+        if (old) return CD_FAIL(err, ESCHEMA, "\"%s\" is defined twice", cd_onnx_text(t->name));
+    }
     for (size_t i = 0; i < g->n_input; i++)
         if (data[i] || !cd_onnx_map_find(&names, cd_onnx_text(g->input[i]->name)))
             CD_TRY(input(r, s, g->input[i], data[i], axis[i], err));

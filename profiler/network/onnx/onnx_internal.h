@@ -17,7 +17,8 @@ typedef struct cd_onnx_wire {
 /* The number at w->at, which moves behind it. Errors: EPARSE. */
 cdmpp_status cd_onnx_wire_varint(cd_onnx_wire *w, uint64_t *v, cdmpp_err *err);
 void cd_onnx_wire_put_varint(cd_buf *b, uint64_t v);
-/* *n: bytes of the content of a field of this wire type at w->at, which moves behind the length if there is one. Errors: EPARSE. */
+/* *n: bytes of the content of a field of this wire type at w->at, which moves behind the length if
+ * there is one. Errors: EPARSE. */
 cdmpp_status cd_onnx_wire_extent(cd_onnx_wire *w, unsigned type, size_t *n, cdmpp_err *err);
 
 /* onnx_map_internal -- names of one scope -> numbers. Keys are borrowed, memory is an arena's. */
@@ -33,8 +34,9 @@ uint32_t *cd_onnx_map_find(const cd_onnx_map *m, const char *name);
 cdmpp_status cd_onnx_map_put(cd_onnx_map *m, cd_arena *a, CD_KEEP const char *name, uint32_t value,
                              bool *old, cdmpp_err *err);
 
-/* onnx_quota_internal -- an allocator for protobuf-c with a limit: each message becomes a struct of some 100
- * bytes, however short it was in the file, so a small hostile file could use up the memory. Nothing is freed before the arena. */
+/* onnx_quota_internal -- an allocator for protobuf-c with a limit: each message becomes a struct of
+ * some 100 bytes, however short it was in the file, so a small hostile file could use up the
+ * memory. Nothing is freed before the arena. */
 
 typedef struct cd_onnx_quota {
     cd_arena *a;
@@ -42,12 +44,14 @@ typedef struct cd_onnx_quota {
     bool over, oom;
 } cd_onnx_quota;
 
-/* For unpacking n bytes: 16 MiB and 40 bytes for each of them, 2 GiB at most. `q` outlives the allocator. */
+/* For unpacking n bytes: 16 MiB and 40 bytes for each of them, 2 GiB at most. `q` outlives the
+ * allocator. */
 ProtobufCAllocator cd_onnx_quota_begin(cd_onnx_quota *q, CD_KEEP cd_arena *a, size_t n);
 /* Why it failed: ERANGE, ENOMEM, or else EPARSE with this text. */
 cdmpp_status cd_onnx_quota_why(const cd_onnx_quota *q, const char *text, cdmpp_err *err);
 
-/* onnx_scope_internal -- the state of a reading: names of each scope, and the functions that the files of the room share.
+/* onnx_scope_internal -- the state of a reading: names of each scope, and the functions that the
+ * files of the room share.
  *
  *   main graph's names <─ names of an If's branch      a function's names: on their own
  *
@@ -62,13 +66,13 @@ typedef struct cd_onnx_scope {
     const struct cd_onnx_scope *up; /* of the graph around a branch */
     cd_onnx_map name;
     cd_onnx_map shape; /* value_info: name -> number in info */
-    cd_onnx_map
-        cause; /* name of unknown shape -> number in miss of the operator that is to blame */
+    /* name of unknown shape -> number in miss of the operator that is to blame */
+    cd_onnx_map cause;
     CdOnnx__ValueInfoProto **info;
     const CdOnnx__NodeProto *call; /* of a function: whose attributes ref_attr_name means */
     const struct cd_onnx_scope *caller;
-    const CdOnnx__AttributeProto *
-        *absent; /* (n_absent) the function's own values for what a call leaves out */
+    /* (n_absent) the function's own values for what a call leaves out */
+    const CdOnnx__AttributeProto **absent;
     size_t n_absent;
     unsigned depth;
 } cd_onnx_scope;
@@ -81,17 +85,19 @@ typedef struct cd_onnx_reader {
     cd_graph *g;
     cd_arena *a;        /* until the graph stands */
     cd_onnx_miss *miss; /* (n_miss of cap_miss) in the graph's arena */
-    uint32_t n_miss, cap_miss, n_node,
-        n_expanded; /* n_expanded: of n_node, within functions, branches and bodies */
-    int64_t
-        old_batch; /* the batch dimension of the first data input in the file, where a batch size replaces it; 0: not replaced */
-    const char *
-        batch_name; /* or the name that stands there: wherever it stands it is the batch; NULL: none */
+    /* n_expanded: of n_node, within functions, branches and bodies */
+    uint32_t n_miss, cap_miss, n_node, n_expanded;
+    /* the batch dimension of the first data input in the file, where a batch size replaces it; 0:
+     * not replaced */
+    int64_t old_batch;
+    /* or the name that stands there: wherever it stands it is the batch; NULL: none */
+    const char *batch_name;
     const char *batch_input; /* that has the batch size; NULL: none */
-    uint32_t *kept, n_kept,
-        cap_kept;        /* tensors that unsupported nodes read: they become results of the graph */
-    bool *used;          /* (o->n_dim) this option named a dimension, an If or a Loop */
-    cd_onnx_map no_type; /* tensors of a type that the graph does not have -> ONNX's number of it */
+    /* tensors that unsupported nodes read: they become results of the graph */
+    uint32_t *kept, n_kept, cap_kept;
+    bool *used; /* (o->n_dim) this option named a dimension, an If or a Loop */
+    /* tensors of a type that the graph does not have -> ONNX's number of it */
+    cd_onnx_map no_type;
     cd_onnx_map function; /* name of a function -> the first of that name in the model */
     cd_onnx_map lost;     /* initializers whose external file could not be read */
     const char *lost_why;
@@ -115,22 +121,27 @@ cdmpp_status cd_onnx_add_miss(cd_onnx_reader *r, const CdOnnx__NodeProto *n, con
 /* The value_info and results of a graph, for cd_onnx_file_shape. Errors: ENOMEM. */
 cdmpp_status cd_onnx_index_shapes(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g,
                                   cdmpp_err *err);
-/* Shape and type that the file states for a name; false: none, or not all of it, or the batch size was replaced. */
+/* Shape and type that the file states for a name; false: none, or not all of it, or the batch size
+ * was replaced. */
 bool cd_onnx_file_shape(const cd_onnx_reader *r, const cd_onnx_scope *s, const char *name,
                         cd_graph_shape *shape, cd_dtype *t);
 
 /* ---- onnx_order.c ---- */
-/* Numbers of nodes so that none reads what a later one makes; file order where that is one. Errors: ESCHEMA (a cycle), ENOMEM. */
+/* Numbers of nodes so that none reads what a later one makes; file order where that is one. Errors:
+ * ESCHEMA (a cycle), ENOMEM. */
 cdmpp_status cd_onnx_order(cd_arena *a, CdOnnx__NodeProto *const *node, size_t n,
                            const uint32_t **order, cdmpp_err *err);
 
 /* ---- onnx_tensor.c ---- */
-/* A tensor of the file as a weight or constant. `weight`: an initializer; reals of more than a few elements keep no content. */
+/* A tensor of the file as a weight or constant. `weight`: an initializer; reals of more than a few
+ * elements keep no content. */
 cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, const char *name,
                             bool weight, uint32_t *tensor, cdmpp_err *err);
-/* The tensor of this name has a type that the graph does not have: the reason of what reads it says so. Errors: ENOMEM. */
+/* The tensor of this name has a type that the graph does not have: the reason of what reads it says
+ * so. Errors: ENOMEM. */
 cdmpp_status cd_onnx_no_type(cd_onnx_reader *r, const char *name, int64_t type, cdmpp_err *err);
-/* Content as integers or reals, by its type; both NULL: none there, or of a type that programs do not compute with. In the scratch arena. */
+/* Content as integers or reals, by its type; both NULL: none there, or of a type that programs do
+ * not compute with. In the scratch arena. */
 cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, int64_t n,
                              const int64_t **v, const double **f, cdmpp_err *err);
 
@@ -138,7 +149,8 @@ cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, in
 /* Inputs, weights and constants that a graph starts from. */
 cdmpp_status cd_onnx_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g,
                             cdmpp_err *err);
-/* ---- onnx_batch.c: axis[i], the dimension of g->input[i] that is the batch. Errors: ENOMEM ---- */
+/* ---- onnx_batch.c: axis[i], the dimension of g->input[i] that is the batch. Errors: ENOMEM
+ * ---- */
 cdmpp_status cd_onnx_batch_axes(cd_onnx_reader *r, const CdOnnx__GraphProto *g,
                                 const uint32_t *order, uint32_t *axis, cdmpp_err *err);
 /* ---- onnx_role.c: rules a .. e of onnx.h; data[i] of g->input[i] ---- */
@@ -146,14 +158,16 @@ cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const
                            bool *data, cdmpp_err *err);
 
 /* ---- onnx_node.c ---- */
-/* Append the nodes of a graph, function or branch to r->g, in an order that works; results are defined in s. Errors: as cd_onnx_read, key = the node. */
+/* Append the nodes of a graph, function or branch to r->g, in an order that works; results are
+ * defined in s. Errors: as cd_onnx_read, key = the node. */
 cdmpp_status cd_onnx_nodes(cd_onnx_reader *r, cd_onnx_scope *s, CdOnnx__NodeProto *const *node,
                            size_t n, cdmpp_err *err);
 /* Attribute by name, references to the call of the function followed; NULL: absent. */
 const CdOnnx__AttributeProto *cd_onnx_attr(const cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                                            const char *name);
 /* ---- onnx_attr.c ---- */
-/* All attributes in the graph's form, in the scratch arena. Tensors, graphs and types are left out, except ConstantOfShape's value. */
+/* All attributes in the graph's form, in the scratch arena. Tensors, graphs and types are left out,
+ * except ConstantOfShape's value. */
 cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                            cd_graph_attr **out, uint32_t *n_out, cdmpp_err *err);
 /* ---- onnx_inline.c ---- */
@@ -161,24 +175,28 @@ cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOn
 cdmpp_status cd_onnx_index_functions(cd_onnx_reader *r, cdmpp_err *err);
 /* The function of the file that the node calls; NULL: none. */
 const CdOnnx__FunctionProto *cd_onnx_function(const cd_onnx_reader *r, const CdOnnx__NodeProto *n);
-/* Append the nodes of function f in the place of its call n. Errors: ERANGE (nesting), those of cd_onnx_nodes. */
+/* Append the nodes of function f in the place of its call n. Errors: ERANGE (nesting), those of
+ * cd_onnx_nodes. */
 cdmpp_status cd_onnx_inline(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                             const CdOnnx__FunctionProto *f, cdmpp_err *err);
 /* onnx_defaults.c: fill s->absent, the function's default attributes. */
 cdmpp_status cd_onnx_function_defaults(cd_onnx_reader *r, cd_onnx_scope *s,
                                        const CdOnnx__FunctionProto *f, cdmpp_err *err);
-/* Results of an inner scope under the names that the node has for them; tensors from `first` on are its own. */
+/* Results of an inner scope under the names that the node has for them; tensors from `first` on are
+ * its own. */
 cdmpp_status cd_onnx_give_back(cd_onnx_reader *r, cd_onnx_scope *s, const cd_onnx_scope *in,
                                const CdOnnx__NodeProto *n, uint32_t first,
                                const char *const *result, size_t n_result, cdmpp_err *err);
 /* ---- onnx_control.c ---- */
-/* Shapes and types (n_output) of results whose size depends on the data, where an option says the size: then *known. *why: the reason why the node is missing, if it
- * is another one. Errors: EUSAGE, ESCHEMA, ENOMEM. */
+/* Shapes and types (n_output) of results whose size depends on the data, where an option says the
+ * size: then *known. *why: the reason why the node is missing, if it is another one. Errors:
+ * EUSAGE, ESCHEMA, ENOMEM. */
 cdmpp_status cd_onnx_sizes(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                            const uint32_t *in, cd_graph_shape *shape, cd_dtype *type,
                            const char **why, bool *known, cdmpp_err *err);
-/* Append the branch of an If that runs, the body of a Loop as often as it runs. *why not NULL: that is not known, nothing was appended. Errors: EUSAGE
- * (an option of cd_onnx_options.dim that does not fit), ERANGE (too often), those of cd_onnx_nodes. */
+/* Append the branch of an If that runs, the body of a Loop as often as it runs. *why not NULL: that
+ * is not known, nothing was appended. Errors: EUSAGE (an option of cd_onnx_options.dim that does
+ * not fit), ERANGE (too often), those of cd_onnx_nodes. */
 cdmpp_status cd_onnx_loop(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                           const char **why, cdmpp_err *err);
 cdmpp_status cd_onnx_if(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n,
@@ -194,7 +212,8 @@ int64_t cd_onnx_opset(CdOnnx__OperatorSetIdProto *const *set, size_t n);
  * what protobuf-c reads afterwards is neither deeper than CD_ONNX_MAX_DEPTH nor
  * larger than CD_ONNX_MAX_STRIPPED. */
 
-/* The n bytes of a serialized ModelProto, without large contents, appended to *out. Errors: EPARSE (with the byte), ERANGE, ENOMEM. */
-cdmpp_status cd_onnx_strip(const void *data, size_t n, bool all, cd_buf *out,
-                           cdmpp_err *err); /* all: large contents stay */
+/* The n bytes of a serialized ModelProto, without large contents, appended to *out. Errors: EPARSE
+ * (with the byte), ERANGE, ENOMEM. */
+/* all: large contents stay */
+cdmpp_status cd_onnx_strip(const void *data, size_t n, bool all, cd_buf *out, cdmpp_err *err);
 #endif

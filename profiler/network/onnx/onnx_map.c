@@ -1,5 +1,5 @@
-/* A hash table from names to numbers: open addressing in an arena, at most half full, doubled when it would be more. Names are not
- * copied. */
+/* A hash table from names to numbers: open addressing in an arena, at most half full, doubled when
+ * it would be more. Names are not copied. */
 #include "profiler/network/onnx/onnx_internal.h"
 
 #include <string.h>

@@ -1,20 +1,18 @@
 /* Texts beside a model: field metadata_props of ModelProto, pairs of a key and a value.
  *
- *   file ── top-level fields, one by one ──> all but the pairs of our key, byte by byte ── our pair behind them ──> file
+ *   file ─ top-level fields, one by one ─> all but the pairs of our key, byte by byte ─ our pair
+ *                                          behind them ─> file
  *
- * Nothing inside a field is read but these pairs, so that weights and what later versions of ONNX add stay as they are. */
+ * Nothing inside a field is read but these pairs, so that weights and what later versions of ONNX
+ * add stay as they are. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/io/io.h"
 #include "profiler/network/onnx/onnx_internal.h"
 
-enum {
-    PROPS = 14,
-    KEY = 1,
-    VALUE = 2,
-    BYTES = 2
-}; /* numbers of onnx.proto; wire type of what has a length */
+/* numbers of onnx.proto; wire type of what has a length */
+enum { PROPS = 14, KEY = 1, VALUE = 2, BYTES = 2 };
 
 typedef struct {
     const unsigned char *key, *value;
@@ -36,8 +34,9 @@ static cdmpp_status read_pair(const unsigned char *p, size_t n, pair *out, cdmpp
     return CDMPP_OK;
 }
 
-/* Calls for each top-level field: its bytes with the tag, and the pair if it is one of this key. Nothing is changed by fields of no length: a file that is
- * no model has a wrong tag or length somewhere. */
+/* Calls for each top-level field: its bytes with the tag, and the pair if it is one of this key.
+ * Nothing is changed by fields of no length: a file that is no model has a wrong tag or length
+ * somewhere. */
 static cdmpp_status walk(const char *data, size_t n, const char *key, cd_buf *others, pair *found,
                          cdmpp_err *err) {
     cd_onnx_wire w = {(const unsigned char *)data, 0, n, false};
@@ -108,7 +107,8 @@ cdmpp_status cd_onnx_metadata_write(const char *path, const char *to, const char
     return st;
 }
 
-/* ir_version, the first field that every writer puts there, or any other field of a model; JSON begins with a bracket or a blank. */
+/* ir_version, the first field that every writer puts there, or any other field of a model; JSON
+ * begins with a bracket or a blank. */
 bool cd_onnx_is_model(const char *path) {
     char *data = NULL;
     size_t n = 0;

@@ -1,6 +1,6 @@
-/* Nodes of a file, one after the other, become nodes of the graph. The order of the cases matters: the file's functions come before
- * ONNX's operators of the same name; Constant, If, Loop and Scan are read here; all others go to cd_graph_add, and where it does
- * not support one, to missing(). */
+/* Nodes of a file, one after the other, become nodes of the graph. The order of the cases matters:
+ * the file's functions come before ONNX's operators of the same name; Constant, If, Loop and Scan
+ * are read here; all others go to cd_graph_add, and where it does not support one, to missing(). */
 #include <stdio.h>
 #include <string.h>
 
@@ -54,7 +54,8 @@ static cdmpp_status keep(cd_onnx_reader *r, uint32_t tensor, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* An unsupported node: opaque where the file states its results' shapes, else no node, and its results are defined as unknown. */
+/* An unsupported node: opaque where the file states its results' shapes, else no node, and its
+ * results are defined as unknown. */
 static cdmpp_status missing(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                             operands *p, const char *reason, cdmpp_err *err) {
     cd_graph_shape *shape = CD_NEWN(r->a, cd_graph_shape, n->n_output + 1);
@@ -146,8 +147,9 @@ static const char *lost(const cd_onnx_reader *r, const CdOnnx__NodeProto *n) {
     return NULL;
 }
 
-/* An ordinary operator. Only EUNSUPPORTED makes a miss; other errors mean an invalid file. A shape that depends on a weight whose
- * external file is absent is an error of the file, not of the operator. */
+/* An ordinary operator. Only EUNSUPPORTED makes a miss; other errors mean an invalid file. A shape
+ * that depends on a weight whose external file is absent is an error of the file, not of the
+ * operator. */
 static cdmpp_status plain(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                           operands *p, cdmpp_err *err) {
     cd_graph_attr *attr;
@@ -166,7 +168,7 @@ static cdmpp_status plain(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Nod
                        "the content of \"%s\" gives a shape, but its file \"%s\" cannot be read",
                        lost(r, n), r->lost_why);
     if (st == CDMPP_EUNSUPPORTED) return missing(r, s, n, p, why.msg, err);
-    if (err) *err = why;
+    cd_err_from(err, &why);
     if (err && r->old_batch && r->old_batch != r->o->batch && st == CDMPP_ESCHEMA)
         return CD_FAIL(err, ESCHEMA,
                        "%.120s (the file may hold its batch size of %lld in constants)", why.msg,
@@ -174,7 +176,8 @@ static cdmpp_status plain(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Nod
     return st;
 }
 
-/* An operator that is a combination of others: its results have the names that the file has for them. */
+/* An operator that is a combination of others: its results have the names that the file has for
+ * them. */
 static cdmpp_status expanded(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                              operands *p, cdmpp_err *err) {
     const char *why;
@@ -201,8 +204,8 @@ static cdmpp_status behind(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__No
     return missing(r, s, n, p, why, err);
 }
 
-/* See the opening comment for the order of the cases. Nodes are counted with those of functions, so that functions that call each
- * other cannot make the graph grow without limit. */
+/* See the opening comment for the order of the cases. Nodes are counted with those of functions, so
+ * that functions that call each other cannot make the graph grow without limit. */
 static cdmpp_status node(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                          cdmpp_err *err) {
     operands p;

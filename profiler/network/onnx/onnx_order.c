@@ -1,6 +1,6 @@
-/* Finds an order in which nodes can be read: a depth-first search from each node to the makers of its operands, with a stack of its
- * own, since a file may hold a chain of a million nodes. The standard asks for this order in the file, but exporters do not always
- * follow. */
+/* Finds an order in which nodes can be read: a depth-first search from each node to the makers of
+ * its operands, with a stack of its own, since a file may hold a chain of a million nodes. The
+ * standard asks for this order in the file, but exporters do not always follow. */
 #include "profiler/network/onnx/onnx_internal.h"
 
 enum { NEW, OPEN, DONE };
@@ -16,7 +16,8 @@ typedef struct sorter {
     uint32_t *around, n_around, cap_around;
 } sorter;
 
-/* A body may read what is around it: the nodes that make these names come first, too. They are listed once for each node, since a body may be long and read much. */
+/* A body may read what is around it: the nodes that make these names come first, too. They are
+ * listed once for each node, since a body may be long and read much. */
 static cdmpp_status captured(sorter *s, uint32_t self, const CdOnnx__GraphProto *g, cdmpp_err *err);
 
 static cdmpp_status note(sorter *s, uint32_t self, const char *name, cdmpp_err *err) {
@@ -75,7 +76,8 @@ static cdmpp_status operand(sorter *s, uint32_t i, uint32_t *before, cdmpp_err *
     return CDMPP_OK;
 }
 
-/* An open node that is met again means a cycle; operand() and captured_by() find the next maker that is not done. */
+/* An open node that is met again means a cycle; operand() and captured_by() find the next maker
+ * that is not done. */
 static cdmpp_status visit(sorter *s, uint32_t i, cdmpp_err *err) {
     uint32_t n = 0, before;
     s->stack[n++] = i;
@@ -95,7 +97,8 @@ static cdmpp_status visit(sorter *s, uint32_t i, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* First all names that nodes make, then the search in the order of the file: a file that is in order stays as it is. */
+/* First all names that nodes make, then the search in the order of the file: a file that is in
+ * order stays as it is. */
 cdmpp_status cd_onnx_order(cd_arena *a, CdOnnx__NodeProto *const *node, size_t n,
                            const uint32_t **order, cdmpp_err *err) {
     sorter s = {.a = a,

@@ -1,5 +1,5 @@
-/* The allocator that protobuf-c gets: memory of an arena, with a limit that grows with the size of the input. free does nothing,
- * the arena is freed at the end. */
+/* The allocator that protobuf-c gets: memory of an arena, with a limit that grows with the size of
+ * the input. free does nothing, the arena is freed at the end. */
 #include "profiler/network/onnx/onnx_internal.h"
 
 static void *take(void *ctx, size_t n) {

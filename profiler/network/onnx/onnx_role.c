@@ -1,5 +1,6 @@
-/* Decides which inputs are data and which are weights: rules a to e of onnx.h. Rule d follows each input through the graph with a
- * label: which input a tensor depends on, and for a score of attention which input stood behind its product. */
+/* Decides which inputs are data and which are weights: rules a to e of onnx.h. Rule d follows each
+ * input through the graph with a label: which input a tensor depends on, and for a score of
+ * attention which input stood behind its product. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,12 +14,14 @@ typedef struct labels {
     cd_onnx_reader *r;
     const CdOnnx__GraphProto *g;
     cd_onnx_map of; /* name -> label */
-    cd_onnx_map
-        second; /* name -> label of the second operand of the product that it was made from, by element-wise operators and Softmax */
+    /* name -> label of the second operand of the product that it was made from, by element-wise
+     * operators and Softmax */
+    cd_onnx_map second;
     bool *data; /* (n_input) */
 } labels;
 
-/* Operators whose first operand is data, and whose other operands are weights or absent. A new operator of this kind belongs here. */
+/* Operators whose first operand is data, and whose other operands are weights or absent. A new
+ * operator of this kind belongs here. */
 static const char *const heads[] = {"Conv",
                                     "ConvTranspose",
                                     "ConvInteger",
@@ -113,8 +116,9 @@ static const CdOnnx__TensorShapeProto *shape_of(const labels *m, uint32_t l) {
                                                                         : NULL;
 }
 
-/* The second operand of a product of matrices: a weight has two dimensions, and those with more begin with the number of experts. What
- * begins as the first operand does, or has four dimensions, is data. */
+/* The second operand of a product of matrices: a weight has two dimensions, and those with more
+ * begin with the number of experts. What begins as the first operand does, or has four dimensions,
+ * is data. */
 static bool is_data_by_shape(const labels *m, uint32_t first, uint32_t second) {
     const CdOnnx__TensorShapeProto *a = shape_of(m, first), *b = shape_of(m, second);
     if (!b || b->n_dim < 3) return false;
@@ -122,7 +126,8 @@ static bool is_data_by_shape(const labels *m, uint32_t first, uint32_t second) {
     return a->n_dim == b->n_dim && a->dim[0]->dim_value == b->dim[0]->dim_value;
 }
 
-/* Does the second term of an equation begin with the letter of the first one's batch, and the result, too? */
+/* Does the second term of an equation begin with the letter of the first one's batch, and the
+ * result, too? */
 static bool is_data_by_equation(const CdOnnx__NodeProto *n) {
     for (size_t k = 0; k < n->n_attribute; k++) {
         const CdOnnx__AttributeProto *a = n->attribute[k];
@@ -137,8 +142,8 @@ static bool is_data_by_equation(const CdOnnx__NodeProto *n) {
     return false;
 }
 
-/* A product of two tensors: where its first operand is a softmax of scores, it is attention, and what stood behind the scores is data
- * (keys), as is its own second operand (values). */
+/* A product of two tensors: where its first operand is a softmax of scores, it is attention, and
+ * what stood behind the scores is data (keys), as is its own second operand (values). */
 static void product(labels *m, const CdOnnx__NodeProto *n, bool einsum) {
     const uint32_t first = found(&m->of, n, 0), second = found(&m->of, n, 1),
                    keys = found(&m->second, n, 0);
@@ -148,7 +153,8 @@ static void product(labels *m, const CdOnnx__NodeProto *n, bool einsum) {
         mark(m, second);
 }
 
-/* Which label its second operand has goes on with the result: bit 31 says that a Softmax was passed. */
+/* Which label its second operand has goes on with the result: bit 31 says that a Softmax was
+ * passed. */
 static cdmpp_status carry(labels *m, const CdOnnx__NodeProto *n, bool made, cdmpp_err *err) {
     const char *op = cd_onnx_text(n->op_type);
     uint32_t l = made ? found(&m->of, n, 1) : CONSTANT;
@@ -170,9 +176,8 @@ static cdmpp_status node(labels *m, const CdOnnx__NodeProto *n, cdmpp_err *err) 
     if (made) product(m, n, einsum);
     CD_TRY(carry(m, n, made, err));
     for (size_t i = 0; i < sizeof all_data / sizeof *all_data; i++) {
-        const bool own =
-            cd_onnx_own_domain(n->domain) &&
-            !strcmp(op, "Attention"); /* com.microsoft's has weights behind its first operand */
+        /* com.microsoft's has weights behind its first operand */
+        const bool own = cd_onnx_own_domain(n->domain) && !strcmp(op, "Attention");
         if (strcmp(all_data[i].op, op) != 0) continue;
         for (size_t k = 0; k < (own ? 3 : all_data[i].n); k++) mark(m, found(&m->of, n, k));
         l = MIXED;
@@ -182,8 +187,8 @@ static cdmpp_status node(labels *m, const CdOnnx__NodeProto *n, cdmpp_err *err) 
         l = MIXED;
     } else if (!strcmp(op, "Gather")) mark(m, found(&m->of, n, 1));
     else if (!strcmp(op, "Shape") || !strcmp(op, "Size")) l = CONSTANT;
-    else if (!strcmp(op, "If") || !strcmp(op, "Loop") || !strcmp(op, "Scan"))
-        l = MIXED; /* they read more than their operands */
+    /* they read more than their operands */
+    else if (!strcmp(op, "If") || !strcmp(op, "Loop") || !strcmp(op, "Scan")) l = MIXED;
     for (size_t k = 0; k < n->n_output; k++)
         CD_TRY(cd_onnx_map_put(&m->of, m->r->a, cd_onnx_text(n->output[k]), l, &old, err));
     return CDMPP_OK;
@@ -249,12 +254,31 @@ static const char *names(const CdOnnx__GraphProto *g, const bool *data, bool whi
     return text;
 }
 
-/* A guess: the time and the memory depend on it. An only input needs none. */
+/* "layer1.conv.weight", "bn/moving_mean": PyTorch's, TensorFlow's and Keras' names of parameters
+ * end so. */
+static bool is_parameter_name(const char *name) {
+    static const char *const word[] = {"weight", "weights", "bias", "kernel", "gamma",
+                                       "beta",   "scale",   "mean", "var",    "variance"};
+    const char *last = name;
+    for (const char *p = name; *p; p++)
+        if (strchr("._/:", *p)) last = p + 1;
+    return is_in(last, word, sizeof word / sizeof *word);
+}
+
+/* The names say of each input what rule d says. */
+static bool names_agree(const CdOnnx__GraphProto *g, const bool *data) {
+    for (size_t i = 0; i < g->n_input; i++)
+        if (data[i] == is_parameter_name(cd_onnx_text(g->input[i]->name))) return false;
+    return true;
+}
+
+/* A guess: the time and the memory depend on it. An only input needs none, and one that the names
+ * confirm is none. */
 static cdmpp_status say(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const bool *data,
                         cdmpp_err *err) {
     char weights[460], inputs[460];
     const size_t n = count(data, g->n_input);
-    if (g->n_input < 2) return CDMPP_OK;
+    if (g->n_input < 2 || (n < g->n_input && names_agree(g, data))) return CDMPP_OK;
     names(g, data, false, weights, sizeof weights);
     names(g, data, true, inputs, sizeof inputs);
     if (n == g->n_input)
@@ -268,7 +292,8 @@ static cdmpp_status say(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const bo
                          weights, inputs);
 }
 
-/* A file with any initializer is whole: its inputs without one are data. Only files without weights need rule d. */
+/* A file with any initializer is whole: its inputs without one are data. Only files without weights
+ * need rule d. */
 cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order,
                            bool *data, cdmpp_err *err) {
     cd_onnx_map init = {0};

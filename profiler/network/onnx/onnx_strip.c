@@ -1,5 +1,6 @@
-/* Copies a model's bytes without what is large or of no use (contents of big tensors, training information, documentation), before
- * protobuf-c unpacks it. The walk knows of each message only the fields in the table; all others are copied as they are. */
+/* Copies a model's bytes without what is large or of no use (contents of big tensors, training
+ * information, documentation), before protobuf-c unpacks it. The walk knows of each message only
+ * the fields in the table; all others are copied as they are. */
 #include "profiler/network/onnx/onnx_internal.h"
 
 /* Messages that hold large contents or can hold themselves. */
@@ -21,8 +22,9 @@ enum { DROP = -1, DROP_LARGE = -2 };
 /* A varint takes up to 10 bytes: longer contents have more elements than are ever kept. */
 #define LARGE ((size_t)10 * CD_GRAPH_MAX_VALUE)
 
-/* Field of a message (numbers of onnx.proto) -> the message that it holds, or DROP; a field that is not here is copied. A
- * length-prefixed field that is longer than LARGE is dropped with DROP_LARGE. */
+/* Field of a message (numbers of onnx.proto) -> the message that it holds, or DROP; a field that is
+ * not here is copied. A length-prefixed field that is longer than LARGE is dropped with
+ * DROP_LARGE. */
 static const struct {
     int8_t in, to;
     uint8_t field;
@@ -111,7 +113,8 @@ static cdmpp_status inner(const cd_onnx_wire *w, size_t n, int message, int dept
     return st;
 }
 
-/* Drops, copies or enters one field. Sizes are checked before the copy, so that the limit holds for a single large field too. */
+/* Drops, copies or enters one field. Sizes are checked before the copy, so that the limit holds for
+ * a single large field too. */
 static cdmpp_status field(cd_onnx_wire *w, int message, int depth, cd_buf *out, cdmpp_err *err) {
     uint64_t tag;
     size_t n;

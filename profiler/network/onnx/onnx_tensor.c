@@ -1,5 +1,5 @@
-/* Tensors of a file. Their content is read where shapes may need it: integers up to the graph's limit, reals of a weight only if
- * there are few (scales, bounds). All others are shapes alone. */
+/* Tensors of a file. Their content is read where shapes may need it: integers up to the graph's
+ * limit, reals of a weight only if there are few (scales, bounds). All others are shapes alone. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -86,9 +86,9 @@ static bool typed(const CdOnnx__TensorProto *t, cd_dtype type, int64_t n, int64_
         for (size_t k = 0; k < m; k++)
             v[k] = int_of(type, (uint64_t)t->int32_data[k] &
                                     (~(uint64_t)0 >> (64 - cd_expr_dtype_bits(type))));
+    /* half precision */
     else if (t->n_int32_data == m && f)
-        for (size_t k = 0; k < m; k++)
-            f[k] = real_of(type, (uint16_t)t->int32_data[k]); /* half precision */
+        for (size_t k = 0; k < m; k++) f[k] = real_of(type, (uint16_t)t->int32_data[k]);
     else return false;
     return true;
 }
@@ -115,8 +115,8 @@ static bool is_long_enough(int fd, long long at, size_t n) {
            n <= (size_t)(s.st_size - at);
 }
 
-/* `n` bytes of the file beside the model; only its own folder is read, and memory is taken for what is there, not for what is
- * declared. NULL: not there, r->lost_why says so. */
+/* `n` bytes of the file beside the model; only its own folder is read, and memory is taken for what
+ * is there, not for what is declared. NULL: not there, r->lost_why says so. */
 static unsigned char *read_external(cd_onnx_reader *r, const CdOnnx__TensorProto *t, size_t n) {
     char path[4096];
     const char *file = external(t, "location");
@@ -136,8 +136,8 @@ static cdmpp_status lose(cd_onnx_reader *r, const CdOnnx__TensorProto *t, cdmpp_
     return cd_onnx_map_put(&r->lost, r->a, cd_onnx_text(t->name), 0, &old, err);
 }
 
-/* Bytes come from raw_data, from a typed field, or from a file beside the model; no content at all is not an error, since
- * onnx_strip may have dropped it. */
+/* Bytes come from raw_data, from a typed field, or from a file beside the model; no content at all
+ * is not an error, since onnx_strip may have dropped it. */
 cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, int64_t n,
                              const int64_t **v, const double **f, cdmpp_err *err) {
     cd_dtype type;

@@ -1,11 +1,12 @@
-/* A graph becomes an ONNX file, so that other runtimes can run what was built here. A graph knows shapes of weights, no content: the file
- * gets numbers between 1/4 and 3/4, with which no operator fails. */
+/* A graph becomes an ONNX file, so that other runtimes can run what was built here. A graph knows
+ * shapes of weights, no content: the file gets numbers between 1/4 and 3/4, with which no operator
+ * fails. */
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_internal.h"
 
-/* Attributes that ONNX has of an operator in the writer's opset. A graph has more: resolved values that came as operands or are not in
- * this opset. An operator that is not here has none. */
+/* Attributes that ONNX has of an operator in the writer's opset. A graph has more: resolved values
+ * that came as operands or are not in this opset. An operator that is not here has none. */
 static const struct {
     const char *op, *attrs; /* with a blank in front of and behind each */
 } known[] = {

@@ -1,5 +1,6 @@
-/* An ONNX file is built as the messages of the format's own definition, which protoc-c turns into C structs (Makefile, GEN);
- * protobuf-c packs them. All messages lie in one arena, so one call frees the file, finished or not. */
+/* An ONNX file is built as the messages of the format's own definition, which protoc-c turns into C
+ * structs (Makefile, GEN); protobuf-c packs them. All messages lie in one arena, so one call frees
+ * the file, finished or not. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw tensors are little-endian");
 
 /* ---- memory ---- */
-/* n * size bytes with the content of `from`, zeros for NULL. NULL: out of memory, which the file remembers. */
+/* n * size bytes with the content of `from`, zeros for NULL. NULL: out of memory, which the file
+ * remembers. */
 static void *take(cd_onnx_writer *f, const void *from, size_t n, size_t size) {
     void *p = cd_arena_zalloc(&f->arena, n, size);
     if (p && from) memcpy(p, from, n * size);
@@ -180,7 +182,8 @@ const char *cd_onnx_writer_node(cd_onnx_writer *f, const char *op, const char *c
     return name;
 }
 
-/* An output has a name that was chosen for users, and values have names of their own: Identity joins them. */
+/* An output has a name that was chosen for users, and values have names of their own: Identity
+ * joins them. */
 void cd_onnx_writer_output(cd_onnx_writer *f, const char *name, const char *value,
                            cd_onnx_type type, const int64_t *dim, size_t n_dim) {
     put_node(f, "Identity", &value, 1, name);
@@ -207,8 +210,9 @@ static cdmpp_status pack(const CdOnnx__ModelProto *m, cd_buf *out, cdmpp_err *er
 
 /* The lists of messages become the repeated fields of the graph. */
 cdmpp_status cd_onnx_writer_end(cd_onnx_writer *f, const char *name, cd_buf *out, cdmpp_err *err) {
-    CdOnnx__OperatorSetIdProto plain = CD_ONNX__OPERATOR_SET_ID_PROTO__INIT, ml = plain,
-                               *opset[] = {&plain, &ml};
+    CdOnnx__OperatorSetIdProto plain = CD_ONNX__OPERATOR_SET_ID_PROTO__INIT;
+    CdOnnx__OperatorSetIdProto ml = plain;
+    CdOnnx__OperatorSetIdProto *opset[] = {&plain, &ml};
     CdOnnx__GraphProto graph = CD_ONNX__GRAPH_PROTO__INIT;
     CdOnnx__ModelProto m = CD_ONNX__MODEL_PROTO__INIT;
     if (f->oom) return CD_FAIL(err, ENOMEM, "ONNX file");

@@ -1,13 +1,16 @@
 /* onnx_writer -- builds an ONNX model: nodes one after another, constants, inputs, outputs.
  *
  *   x = cd_onnx_writer_input(f, ...)
- *   y = CD_ONNX_WRITER_NODE(f, "Add", x, cd_onnx_writer_float(f, 1))   adds a node; returns the name of its output
+ *   y = CD_ONNX_WRITER_NODE(f, "Add", x, cd_onnx_writer_float(f, 1))  adds a node; returns the name
+ *     of its output
  *   cd_onnx_writer_output(f, "y", y, ...)
- *   cd_onnx_writer_end(f, ..., buf)                                     packs a ModelProto (https://onnx.ai, onnx.proto)
+ *   cd_onnx_writer_end(f, ..., buf)                                    packs a ModelProto
+ *     (https://onnx.ai, onnx.proto)
  *
- * (1) A value is its name. Names, operators and texts of attributes must live as long as the writer; those that it returns do.
- *     Numbers and metadata are copied.
- * (2) Running out of memory is sticky: cd_onnx_writer_end reports it, and all calls until then are harmless.
+ * (1) A value is its name. Names, operators and texts of attributes must live as long as the
+ *     writer; those that it returns do. Numbers and metadata are copied.
+ * (2) Running out of memory is sticky: cd_onnx_writer_end reports it, and all calls until then are
+ *     harmless.
  * (3) Attributes belong to the next node.
  * One thread. Starts as {0}. */
 #ifndef CD_ONNX_WRITER_H
@@ -38,12 +41,14 @@ typedef struct cd_onnx_writer {
     bool oom;
 } cd_onnx_writer;
 
-/* Inputs and outputs of the model. dim: (n_dim); below 0 is the symbolic dimension "n_row". Returns `name`. */
+/* Inputs and outputs of the model. dim: (n_dim); below 0 is the symbolic dimension "n_row". Returns
+ * `name`. */
 const char *cd_onnx_writer_input(cd_onnx_writer *f, const char *name, cd_onnx_type type,
                                  const int64_t *dim, size_t n_dim);
 void cd_onnx_writer_output(cd_onnx_writer *f, const char *name, const char *value,
                            cd_onnx_type type, const int64_t *dim, size_t n_dim);
-/* A tensor in the file, row-major; n_dim 0: a scalar. name NULL: the writer chooses one. Returns the name. */
+/* A tensor in the file, row-major; n_dim 0: a scalar. name NULL: the writer chooses one. Returns
+ * the name. */
 const char *cd_onnx_writer_constant(cd_onnx_writer *f, const char *name, cd_onnx_type type,
                                     const int64_t *dim, size_t n_dim, const void *value);
 const char *cd_onnx_writer_float(cd_onnx_writer *f, float v);

@@ -1,4 +1,5 @@
-/* Networks at an address: fetched once by curl, or wget where there is no curl, and kept in the user's cache. An archive has one ONNX file among others. */
+/* Networks at an address: fetched once by curl, or wget where there is no curl, and kept in the
+ * user's cache. An archive has one ONNX file among others. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,8 @@ static cdmpp_status make_folders(char *path, cdmpp_err *err) {
     return cd_file_make_folder(path, err);
 }
 
-/* The last name of the address behind a digest of all of it: networks of one name from two places are two files. */
+/* The last name of the address behind a digest of all of it: networks of one name from two places
+ * are two files. */
 static cdmpp_status place_of(const char *address, char *to, size_t n, cdmpp_err *err) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *last = address;
     const bool cache = xdg && xdg[0] == '/';
@@ -85,8 +87,8 @@ static cdmpp_status run(const char *const *argv, const char *address, bool *miss
 }
 
 static cdmpp_status get(const char *address, const char *to, cdmpp_err *err) {
-    const char *const curl[] = {"curl", "-fsSL", "--proto", "=http,https", "-o", to, address, NULL},
-                      *const wget[] = {"wget", "-nv", "-O", to, address, NULL};
+    const char *const curl[] = {"curl", "-fsSL", "--proto", "=http,https", "-o", to, address, NULL};
+    const char *const wget[] = {"wget", "-nv", "-O", to, address, NULL};
     bool missing;
     CD_TRY(run(curl, address, &missing, err));
     if (missing) CD_TRY(run(wget, address, &missing, err));
@@ -140,6 +142,7 @@ cdmpp_status cd_network_source_onnx(const char *name, const cd_onnx_options *o, 
     cdmpp_status st = cd_network_source_is_address(name)
                           ? cd_network_source_fetch(&a, name, &path, err)
                           : CDMPP_OK;
+    if (!st) st = cd_network_source_foreign(path, err);
     if (!st) st = cd_onnx_read(path, o, g, miss, n_miss, err);
     cd_arena_free(&a);
     return st;

@@ -1,5 +1,5 @@
-/* Sizes that a range stands for, and a network at one of them. Sizes are spread evenly by their logarithm, both ends among them: small sizes
- * are where laws turn. */
+/* Sizes that a range stands for, and a network at one of them. Sizes are spread evenly by their
+ * logarithm, both ends among them: small sizes are where laws turn. */
 #include "profiler/network/source/source.h"
 
 #include <math.h>

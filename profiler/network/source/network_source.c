@@ -1,5 +1,6 @@
-/* Reads networks by name. For training the graph of an iteration takes the place of the network's, and both lists of what is missing
- * become one, so that callers need not know which step could not take an operator. */
+/* Reads networks by name. For training the graph of an iteration takes the place of the network's,
+ * and both lists of what is missing become one, so that callers need not know which step could not
+ * take an operator. */
 #include "profiler/network/source/source.h"
 
 #include <string.h>
@@ -25,8 +26,8 @@ static bool of_transformers(const cd_zoo_entry *e) {
 cdmpp_status cd_network_source_kind(int said, const char *name, int *kind, cdmpp_err *err) {
     const bool remote = said == CD_NETWORK_SOURCE_URL || said == CD_NETWORK_SOURCE_REMOTE,
                file = name && cd_network_source_is_file(name);
-    const cd_zoo_entry *e =
-        name && !file ? cd_zoo_find(name) : NULL; /* of an unknown name the zoo says what is near */
+    /* of an unknown name the zoo says what is near */
+    const cd_zoo_entry *e = name && !file ? cd_zoo_find(name) : NULL;
     *kind = said == CD_NETWORK_SOURCE_ONNX || remote || file ? CD_NETWORK_SOURCE_ONNX
                                                              : CD_NETWORK_SOURCE_ZOO;
     if (remote && name && !cd_network_source_is_address(name))
@@ -49,7 +50,8 @@ static cdmpp_status keep(cd_arena *a, const char **s, cdmpp_err *err) {
     return *s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "out of memory for a list");
 }
 
-/* The iteration in place of the network. The misses' texts lived in the old graph's arena: they are copied before it is freed. */
+/* The iteration in place of the network. The misses' texts lived in the old graph's arena: they are
+ * copied before it is freed. */
 static cdmpp_status iteration(cd_graph **g, const cd_onnx_miss **miss, uint32_t *n,
                               cdmpp_err *err) {
     cd_gradient t;

@@ -1,7 +1,8 @@
 /* The door of profiler/network/source: other rooms include this header and no other of the room.
  *
- * Reads a network for a command: from an ONNX file or from the built-in zoo, as it is or as one iteration of its training. It gives
- * the graph, and the list of operators that could not be read. */
+ * Reads a network for a command: from an ONNX file or from the built-in zoo, as it is or as one
+ * iteration of its training. It gives the graph, and the list of operators that could not be
+ * read. */
 #ifndef CD_PROFILER_NETWORK_SOURCE_DOOR_H
 #define CD_PROFILER_NETWORK_SOURCE_DOOR_H
 #include "base/cli/cli.h"
@@ -10,12 +11,14 @@
 
 /* network_source -- a network by its name.
  *
- *   zoo "resnet-50", or ONNX file, or its address ──> cd_graph ── training: gradient ──> graph of one iteration
+ *   zoo "resnet-50", or ONNX file, or its address ─> cd_graph ─ training: gradient ─> graph of one
+ *     iteration
  *
  * One thread. */
 
-/* The first two are kinds of networks; the others are OpBench's words for where one comes from: simple, one operator of the zoo; transformers, a network of the zoo that
- * OpBench took from there; local, any of the zoo; url and remoteonnx, an ONNX file at an address. */
+/* The first two are kinds of networks; the others are OpBench's words for where one comes from:
+ * simple, one operator of the zoo; transformers, a network of the zoo that OpBench took from there;
+ * local, any of the zoo; url and remoteonnx, an ONNX file at an address. */
 #define CD_NETWORK_SOURCES "zoo|onnx|simple|transformers|url|local|remoteonnx"
 enum {
     CD_NETWORK_SOURCE_ZOO,
@@ -39,23 +42,30 @@ typedef struct cd_network_source {
     bool training; /* forward, backward and update of one iteration */
 } cd_network_source;
 
-/* Is the name that of an ONNX file? Else it is one of the zoo. A path or *.onnx that does not exist is a file too: the reader says that
- * it is not there. */
+/* Is the name that of an ONNX file? Else it is one of the zoo. A path or *.onnx that does not exist
+ * is a file too: the reader says that it is not there. */
 bool cd_network_source_is_file(const char *name);
 /* http://, https:// or file://? */
 bool cd_network_source_is_address(const char *name);
-/* The kind of the network called `name` (NULL: none yet) where it is said to come from `said`, a position in CD_NETWORK_SOURCES. Errors: EUSAGE (it does not come from there). */
+/* The kind of the network called `name` (NULL: none yet) where it is said to come from `said`, a
+ * position in CD_NETWORK_SOURCES. Errors: EUSAGE (it does not come from there). */
 cdmpp_status cd_network_source_kind(int said, const char *name, int *kind, cdmpp_err *err);
-/* The file behind an address. What is fetched stays in $XDG_CACHE_HOME/cdmpp/networks (~/.cache/cdmpp/networks) and is not fetched again. Of a .tar.gz: its one ONNX file.
- * Errors: EIO (it cannot be fetched: what curl or wget says), EBACKEND (neither is here), ENOMEM. */
+/* The file behind an address. What is fetched stays in $XDG_CACHE_HOME/cdmpp/networks
+ * (~/.cache/cdmpp/networks) and is not fetched again. Of a .tar.gz: its one ONNX file. Errors: EIO
+ * (it cannot be fetched: what curl or wget says), EBACKEND (neither is here), ENOMEM. */
 cdmpp_status cd_network_source_fetch(cd_arena *a, const char *address, CD_KEEP const char **path,
                                      cdmpp_err *err);
-/* cd_onnx_read of a path or an address. */
+/* Is the file, by its first bytes or the end of its name, one of another framework (PyTorch, Keras,
+ * TensorFlow, Core ML, GGUF, safetensors)? Errors: EUSAGE, it is; with the line that exports it to
+ * ONNX, of weights alone what to give in their place. A file that is not there goes by its name. */
+cdmpp_status cd_network_source_foreign(const char *path, cdmpp_err *err);
+/* cd_onnx_read of a path or an address. Errors: also those of cd_network_source_foreign. */
 cdmpp_status cd_network_source_onnx(const char *name, const cd_onnx_options *o,
                                     CD_GIVE cd_graph **g, CD_KEEP const cd_onnx_miss **miss,
                                     uint32_t *n_miss, cdmpp_err *err);
-/* The graph; *miss (n_miss): operators that could not be read, and those without a gradient (domain CD_GRADIENT_DOMAIN). They live as
- * long as the graph. Errors: those of cd_onnx_read, cd_zoo_build, cd_autodiff, ENOMEM. */
+/* The graph; *miss (n_miss): operators that could not be read, and those without a gradient (domain
+ * CD_GRADIENT_DOMAIN). They live as long as the graph. Errors: those of cd_onnx_read, cd_zoo_build,
+ * cd_autodiff, ENOMEM. */
 cdmpp_status cd_network_source_read(const cd_network_source *s, CD_GIVE cd_graph **g,
                                     CD_KEEP const cd_onnx_miss **miss, uint32_t *n_miss,
                                     cdmpp_err *err);
@@ -74,17 +84,21 @@ typedef struct cd_network_sizes {
     size_t n;
 } cd_network_sizes;
 bool cd_network_sizes_parse(const char *text, cd_size_range *r);
-/* *size (*n) in `a`, ascending, both ends among them. Errors: EUSAGE, with the option (fewer than three sizes, too large), ENOMEM. */
+/* *size (*n) in `a`, ascending, both ends among them. Errors: EUSAGE, with the option (fewer than
+ * three sizes, too large), ENOMEM. */
 cdmpp_status cd_network_sizes_spread(cd_arena *a, const char *option, const cd_size_range *r,
                                      CD_KEEP int64_t **size, size_t *n, cdmpp_err *err);
-/* Which of `batch` (NULL is fine) and the texts "NAME=A..B" is a range; one at most. Errors: EUSAGE, ENOMEM. */
+/* Which of `batch` (NULL is fine) and the texts "NAME=A..B" is a range; one at most. Errors:
+ * EUSAGE, ENOMEM. */
 cdmpp_status cd_network_sizes_read(cd_arena *a, const char *batch, const cd_texts *dim,
                                    cd_network_sizes *out, cdmpp_err *err);
-/* *s, which has the texts that were read, at one size. "batch=1..8" is the batch of a network of the zoo, too. Errors: EUSAGE (another range of such a network), ENOMEM. */
+/* *s, which has the texts that were read, at one size. "batch=1..8" is the batch of a network of
+ * the zoo, too. Errors: EUSAGE (another range of such a network), ENOMEM. */
 cdmpp_status cd_network_sizes_at(const cd_network_sizes *z, cd_arena *a, int64_t size,
                                  cd_network_source *s, cdmpp_err *err);
 
-/* What was guessed or left out as the network was read (cd_graph_note), a warning each. log NULL is fine. */
+/* What was guessed or left out as the network was read (cd_graph_note), a warning each. log NULL is
+ * fine. */
 void cd_network_source_say(const cd_graph *g, cd_log *log);
 /* The misses as cd_workload_options has them, in the graph's arena. Errors: ENOMEM. */
 cdmpp_status cd_network_source_missing(cd_graph *g, const cd_onnx_miss *miss, uint32_t n,

@@ -1,5 +1,6 @@
-/* Builds the workload: fuses the graph, asks for a definition of each group, and loads the distinct ones as tasks into a registry.
- * The tasks pass through the same text reader as task files, so that both mean the same. */
+/* Builds the workload: fuses the graph, asks for a definition of each group, and loads the distinct
+ * ones as tasks into a registry. The tasks pass through the same text reader as task files, so that
+ * both mean the same. */
 #include "profiler/network/workload/workload.h"
 
 #include <string.h>
@@ -75,7 +76,8 @@ static void put_tasks(cd_buf *out, const cd_workload_builder *b) {
     }
 }
 
-/* The registry's network: its tasks with their weights. Tasks of weight 0 (of weights) are left out. */
+/* The registry's network: its tasks with their weights. Tasks of weight 0 (of weights) are left
+ * out. */
 static void put_network(cd_buf *out, const cd_workload_builder *b) {
     const char *name = b->w->graph->name && *b->w->graph->name ? b->w->graph->name : "network";
     bool any = false;
@@ -92,7 +94,8 @@ static void put_network(cd_buf *out, const cd_workload_builder *b) {
     cd_buf_puts(out, "]}}");
 }
 
-/* Writes all tasks as one task file in memory, reads it, and finds each task's number by its key. */
+/* Writes all tasks as one task file in memory, reads it, and finds each task's number by its
+ * key. */
 static cdmpp_status load(cd_workload_builder *b) {
     cd_buf text = {0};
     cdmpp_status st = CDMPP_OK;
@@ -115,8 +118,8 @@ static cdmpp_status load(cd_workload_builder *b) {
 
 /* ---- the way there ---- */
 
-/* Arrays are as long as the number of fusion nodes: no group, task or buffer is without a node. The hash table of definitions is at
- * most half full. */
+/* Arrays are as long as the number of fusion nodes: no group, task or buffer is without a node. The
+ * hash table of definitions is at most half full. */
 static cdmpp_status set_up(cd_workload_builder *b) {
     const uint32_t n = b->f->n;
     cd_arena *a = &b->w->arena;

@@ -27,11 +27,12 @@
 #include "profiler/network/graph/graph.h"
 
 #define CD_WORKLOAD_LAYOUTS "auto|nchw|nhwc"
+/* AUTO: nhwc for llvm, nchw for GPUs */
 typedef enum cd_workload_layout {
     CD_WORKLOAD_LAYOUT_AUTO,
     CD_WORKLOAD_LAYOUT_NCHW,
     CD_WORKLOAD_LAYOUT_NHWC
-} cd_workload_layout; /* AUTO: nhwc for llvm, nchw for GPUs */
+} cd_workload_layout;
 
 typedef struct cd_workload_unsupported {
     const char *op, *node, *reason;
@@ -43,12 +44,13 @@ typedef struct cd_workload_options {
     const cd_hardware *hardware;  /* NULL: none in the tasks */
     uint32_t max_depth;           /* operators of a group; 0: 256, as TVM */
     const cd_fusion_rules *rules; /* of a back end: fusion.h; NULL: TVM's alone */
-    const cd_workload_unsupported *
-        missing; /* (n_missing) nodes that the graph's reader did not support: listed too, with the reader's reasons. Must live as long as the workload */
+    /* (n_missing) nodes that the graph's reader did not support: listed too, with the reader's
+     * reasons. Must live as long as the workload */
+    const cd_workload_unsupported *missing;
     uint32_t n_missing;
     const cd_quantize *quantize; /* layers in 8 bits: fuse_quantize.h; NULL: as the file says */
-    bool
-        weights; /* also tasks (weight 0) and groups for what is computed from weights: to check values */
+    /* also tasks (weight 0) and groups for what is computed from weights: to check values */
+    bool weights;
 } cd_workload_options;
 
 typedef struct cd_workload_task {
@@ -56,18 +58,20 @@ typedef struct cd_workload_task {
     int64_t weight; /* groups that run it */
     double flop;    /* of one run */
     uint32_t n_op;
-    const char *const *
-        op; /* (n_op) the graph's operators, of the first group: "Conv", "Relu"; "LayoutTransform" where it is none's */
+    /* (n_op) the graph's operators, of the first group: "Conv", "Relu"; "LayoutTransform" where it
+     * is none's */
+    const char *const *op;
 } cd_workload_task;
 
 typedef struct cd_workload_buffer {
     cd_dtype dtype;
     cd_graph_shape shape;
-    uint32_t
-        group; /* that writes it; CD_GRAPH_NONE: an input, a weight, or an unsupported operator's */
-    uint32_t tensor; /* of the graph: an input or weight of the file; CD_GRAPH_NONE: neither */
-    double value;    /* of a buffer that holds a known scalar; else NaN */
-    bool is_const;   /* a weight or made of weights */
+    /* that writes it; CD_GRAPH_NONE: an input, a weight, or an unsupported operator's */
+    uint32_t group;
+    /* of the graph: an input or weight of the file; CD_GRAPH_NONE: neither */
+    uint32_t tensor;
+    double value;  /* of a buffer that holds a known scalar; else NaN */
+    bool is_const; /* a weight or made of weights */
 } cd_workload_buffer;
 
 typedef struct cd_workload_group {
@@ -76,8 +80,8 @@ typedef struct cd_workload_group {
     const uint32_t *read;  /* (n_read) buffers */
     uint32_t write;        /* buffer */
     const uint32_t *after; /* (n_after) groups */
-    const uint32_t
-        *node; /* (n_node) of the graph, ascending; one that is taken apart is in several groups */
+    /* (n_node) of the graph, ascending; one that is taken apart is in several groups */
+    const uint32_t *node;
     bool weights; /* runs before the network does */
 } cd_workload_group;
 
@@ -95,33 +99,37 @@ typedef struct cd_workload_node {
 
 typedef struct cd_workload {
     cd_arena arena;
-    const cd_graph *graph;   /* borrowed */
-    cd_task_registry *tasks; /* the registry: definitions, and the network with its weights */
+    const cd_graph *graph; /* borrowed */
+    /* the registry: definitions, and the network with its weights */
+    cd_task_registry *tasks;
     uint32_t n_task, n_group, n_buffer, n_node, n_unsupported;
     cd_workload_task *task;               /* (n_task) */
     cd_workload_group *group;             /* (n_group) */
     cd_workload_buffer *buffer;           /* (n_buffer) */
     cd_workload_node *node;               /* (n_node) of the graph */
     cd_workload_unsupported *unsupported; /* (n_unsupported) */
-    uint32_t *
-        output; /* (graph->n_output) buffers of the network's results, then (n_observed) those of tensors that were to be observed */
+    /* (graph->n_output) buffers of the network's results, then (n_observed) those of tensors that
+     * were to be observed */
+    uint32_t *output;
     uint32_t n_observed, n_layer;
-    const cd_quantize_layer *
-        layer; /* (n_layer) convolutions and products, and which are in 8 bits; of networks in float without a word of the file: none */
-    cd_fusion_rules
-        open; /* rules that were asked for and that the options' do not know: these operators stay apart */
+    /* (n_layer) convolutions and products, and which are in 8 bits; of networks in float without a
+     * word of the file: none */
+    const cd_quantize_layer *layer;
+    /* rules that were asked for and that the options' do not know: these operators stay apart */
+    cd_fusion_rules open;
 } cd_workload;
 
-/* Fuses the graph and makes its tasks. `o` NULL: defaults. The graph must outlive the workload. Errors: ESCHEMA (a graph
- * whose shapes do not fit its operators), ENOMEM. An operator without a definition is no error: it is listed. */
+/* Fuses the graph and makes its tasks. `o` NULL: defaults. The graph must outlive the workload.
+ * Errors: ESCHEMA (a graph whose shapes do not fit its operators), ENOMEM. An operator without a
+ * definition is no error: it is listed. */
 cdmpp_status cd_workload_build(const cd_graph *g, const cd_workload_options *o,
                                CD_GIVE cd_workload **out, cdmpp_err *err);
 void cd_workload_free(CD_TAKE cd_workload *w); /* NULL is fine */
 
 /* Operations of all groups. */
 double cd_workload_flop(const cd_workload *w);
-/* {"network", "flop", "tasks": [{"workload_key", "weight", "flop", "operators"}], "unsupported": [{"operator", "node", "reason"}]}.
- * Errors: ENOMEM. */
+/* {"network", "flop", "tasks": [{"workload_key", "weight", "flop", "operators"}], "unsupported":
+ * [{"operator", "node", "reason"}]}. Errors: ENOMEM. */
 cdmpp_status cd_workload_json(cd_buf *out, const cd_workload *w, cdmpp_err *err);
 /* The same as a table. Errors: ENOMEM. */
 cdmpp_status cd_workload_text(cd_buf *out, const cd_workload *w, cdmpp_err *err);

@@ -1,4 +1,5 @@
-/* Fusion groups become groups with buffers and tasks; then it is found where each operator of the graph went. */
+/* Fusion groups become groups with buffers and tasks; then it is found where each operator of the
+ * graph went. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,10 +119,9 @@ static cdmpp_status one(cd_workload_builder *b, uint32_t i) {
 cdmpp_status cd_workload_make_groups(cd_workload_builder *b) {
     for (uint32_t i = 0; i < b->f->n_bad; i++) {
         const cd_graph_node *g = &b->w->graph->node[b->f->bad[i].node];
-        const char *why = cd_str_dup(
-            &b->w->arena,
-            (cd_str){b->f->bad[i].why,
-                     strlen(b->f->bad[i].why)}); /* the fusion graph's own text ends with it */
+        /* the fusion graph's own text ends with it */
+        const char *why =
+            cd_str_dup(&b->w->arena, (cd_str){b->f->bad[i].why, strlen(b->f->bad[i].why)});
         if (!why) return no_memory(b);
         b->w->unsupported[b->w->n_unsupported++] =
             (cd_workload_unsupported){g->op, g->name ? g->name : "", why};
@@ -142,8 +142,8 @@ static uint32_t group_at(const cd_workload_builder *b, uint32_t i) {
     return b->group_of[last_of(f, root)];
 }
 
-/* The last group that holds a node which the operator made. An operator without one (its work went into a neighbour) gets its
- * reader's, in state_of. */
+/* The last group that holds a node which the operator made. An operator without one (its work went
+ * into a neighbour) gets its reader's, in state_of. */
 static void find_homes(cd_workload_builder *b, uint32_t *home) {
     const cd_graph *g = b->w->graph;
     for (uint32_t i = 0; i < g->n_node; i++) home[i] = CD_GRAPH_NONE;
@@ -207,7 +207,8 @@ static int by_group(const void *x, const void *y) {
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* Operators that leave work in a group, and those whose work went into it. A recurrent layer is in many. */
+/* Operators that leave work in a group, and those whose work went into it. A recurrent layer is in
+ * many. */
 static uint32_t collect(const cd_workload_builder *b, part *p) {
     uint32_t n = 0, kept = 0;
     for (uint32_t i = 1; i < b->f->n; i++) {

@@ -21,7 +21,8 @@ typedef struct cd_workload_builder {
     uint32_t *buffer_of;         /* (f->n) CD_GRAPH_NONE: none yet */
     cd_workload_definition *def; /* (n_task) */
     uint32_t *slot, n_slot;      /* definitions by body: task + 1 */
-    cd_task_registry *one; /* a registry that definitions are read into one by one, for their DAG */
+    /* a registry that definitions are read into one by one, for their DAG */
+    cd_task_registry *one;
     cdmpp_err *err;
 } cd_workload_builder;
 
@@ -29,7 +30,8 @@ typedef struct cd_workload_builder {
 uint32_t cd_workload_base_node(const cd_fuse_graph *f, uint32_t node);
 /* Groups for all nodes; the tasks' texts go to b->def. */
 cdmpp_status cd_workload_make_groups(cd_workload_builder *b);
-/* The task for the definition in b->c, a new one or an equal one; *why not NULL: the task reader refuses the definition. Errors: ENOMEM. */
+/* The task for the definition in b->c, a new one or an equal one; *why not NULL: the task reader
+ * refuses the definition. Errors: ENOMEM. */
 cdmpp_status cd_workload_make_task(cd_workload_builder *b, uint32_t *task, const char **why);
 /* States of the graph's nodes, the groups' nodes and operators, weights. */
 cdmpp_status cd_workload_make_nodes(cd_workload_builder *b);

@@ -1,5 +1,5 @@
-/* Equal definitions are one task. Definitions are compared as text, by a hash table; the key of a new one comes from its DAG, as
- * TVM computes it. */
+/* Equal definitions are one task. Definitions are compared as text, by a hash table; the key of a
+ * new one comes from its DAG, as TVM computes it. */
 #include <string.h>
 
 #include "profiler/network/workload/workload_internal.h"
@@ -56,8 +56,8 @@ static bool taken(const cd_workload_builder *b, const char *key) {
     return false;
 }
 
-/* TVM's key is the hash of the DAG and the shapes. Where another definition of the network has it, the hash of the whole text is
- * taken instead. */
+/* TVM's key is the hash of the DAG and the shapes. Where another definition of the network has it,
+ * the hash of the whole text is taken instead. */
 static cdmpp_status key_of(cd_workload_builder *b, const cd_te_dag *dag, const char *body,
                            const char **key) {
     cd_buf text = {0};

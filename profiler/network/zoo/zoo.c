@@ -12,7 +12,8 @@ typedef struct {
     int64_t variant, least; /* least: the smallest size that leaves something */
 } row;
 
-/* What other systems call them, where that is not the same letters and digits: OpBench, EOP, TenSet, torchvision, Hugging Face. */
+/* What other systems call them, where that is not the same letters and digits: OpBench, EOP,
+ * TenSet, torchvision, Hugging Face. */
 static const struct {
     const char *theirs, *ours;
 } also[] = {

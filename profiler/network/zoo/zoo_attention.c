@@ -1,11 +1,13 @@
-/* Transformers: BERT (Devlin 2018; tiny by Turc 2019), RoBERTa (Liu 2019), GPT-2 small (Radford 2019), ViT-B/16 (Dosovitskiy 2020). */
+/* Transformers: BERT (Devlin 2018; tiny by Turc 2019), RoBERTa (Liu 2019), GPT-2 small (Radford
+ * 2019), ViT-B/16 (Dosovitskiy 2020). */
 #include "profiler/network/zoo/zoo_internal.h"
 
 typedef struct {
     int64_t length, width, heads;
 } stream;
 
-/* (batch, length, width) -> (batch, heads, length, width of a head); the key also swaps the last two. */
+/* (batch, length, width) -> (batch, heads, length, width of a head); the key also swaps the last
+ * two. */
 static uint32_t heads_of(cd_zoo_builder *z, uint32_t x, stream s, bool key) {
     x = cd_zoo_reshape(z, x, 4, (const int64_t[]){z->batch, s.length, s.heads, s.width / s.heads});
     return cd_zoo_transpose(z, x, 4,
@@ -58,7 +60,8 @@ static void encoder(cd_zoo_builder *z, uint32_t x, stream s, int layers) {
     cd_zoo_result(z, cd_zoo_unary(z, "Tanh", cd_zoo_linear(z, first, s.width)));
 }
 
-/* The widths are those of the published sizes: 128 tiny, 512 medium, 768 base, 1024 large; a head is 64 wide. */
+/* The widths are those of the published sizes: 128 tiny, 512 medium, 768 base, 1024 large; a head
+ * is 64 wide. */
 void cd_zoo_bert(cd_zoo_builder *z, int64_t width) {
     const stream s = {z->size, width, width / 64};
     const int layers = width == 128 ? 2 : width == 512 ? 8 : width == 768 ? 12 : 24;
@@ -93,7 +96,8 @@ void cd_zoo_gpt2(cd_zoo_builder *z, int64_t unused) {
     cd_zoo_result(z, cd_zoo_binary(z, "MatMul", cd_zoo_layer_norm(z, x), words));
 }
 
-/* The image is cut into patches of 16 x 16 by a convolution of stride 16; a class token comes first. */
+/* The image is cut into patches of 16 x 16 by a convolution of stride 16; a class token comes
+ * first. */
 void cd_zoo_vit(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
     const int64_t patches = (z->size / 16) * (z->size / 16);

@@ -1,5 +1,5 @@
-/* The calls that networks are written with. Each makes the weights that its operator needs, with shapes that follow from the
- * operand. */
+/* The calls that networks are written with. Each makes the weights that its operator needs, with
+ * shapes that follow from the operand. */
 #include <stdio.h>
 
 #include "profiler/network/zoo/zoo_internal.h"

@@ -1,5 +1,5 @@
-/* Plain and densely connected CNNs: AlexNet (torchvision's, Krizhevsky 2014), VGG (Simonyan 2014), SqueezeNet (Iandola
- * 2016), DenseNet (Huang 2016). */
+/* Plain and densely connected CNNs: AlexNet (torchvision's, Krizhevsky 2014), VGG (Simonyan 2014),
+ * SqueezeNet (Iandola 2016), DenseNet (Huang 2016). */
 #include "profiler/network/zoo/zoo_internal.h"
 
 static uint32_t conv_relu(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w) {
@@ -24,8 +24,10 @@ void cd_zoo_alexnet(cd_zoo_builder *z, int64_t unused) {
 }
 
 void cd_zoo_vgg(cd_zoo_builder *z, int64_t depth) {
-    static const int n11[] = {1, 1, 2, 2, 2}, n13[] = {2, 2, 2, 2, 2}, n16[] = {2, 2, 3, 3, 3},
-                     n19[] = {2, 2, 4, 4, 4};
+    static const int n11[] = {1, 1, 2, 2, 2};
+    static const int n13[] = {2, 2, 2, 2, 2};
+    static const int n16[] = {2, 2, 3, 3, 3};
+    static const int n19[] = {2, 2, 4, 4, 4};
     const int *n = depth == 11 ? n11 : depth == 13 ? n13 : depth == 16 ? n16 : n19;
     uint32_t x = cd_zoo_image(z);
     for (int s = 0; s < 5; s++) {
@@ -68,10 +70,13 @@ static uint32_t bn_relu_conv(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_
     return cd_zoo_conv(z, cd_zoo_relu(z, cd_zoo_batch_norm(z, x)), out, w, 1);
 }
 
-/* Each layer's result is concatenated to all before it; between stages the channels are halved and the image too. */
+/* Each layer's result is concatenated to all before it; between stages the channels are halved and
+ * the image too. */
 void cd_zoo_densenet(cd_zoo_builder *z, int64_t depth) {
-    static const int n121[] = {6, 12, 24, 16}, n161[] = {6, 12, 36, 24}, n169[] = {6, 12, 32, 32},
-                     n201[] = {6, 12, 48, 32};
+    static const int n121[] = {6, 12, 24, 16};
+    static const int n161[] = {6, 12, 36, 24};
+    static const int n169[] = {6, 12, 32, 32};
+    static const int n201[] = {6, 12, 48, 32};
     const int *n = depth == 121 ? n121 : depth == 161 ? n161 : depth == 169 ? n169 : n201;
     const int64_t growth = depth == 161 ? 48 : 32;
     uint32_t x = cd_zoo_conv_bn_relu(z, cd_zoo_image(z), 2 * growth, (cd_zoo_window){7, 2, 3}, 1);

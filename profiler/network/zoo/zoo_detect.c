@@ -1,5 +1,6 @@
-/* Faster R-CNN (Ren 2015) on VGG-16, of 20 classes: the regions that a small network proposes are classified by a larger one. What depends on the data has its
- * largest size: that many boxes stay. NonMaxSuppression and RoiAlign have no program; they stay on the host. */
+/* Faster R-CNN (Ren 2015) on VGG-16, of 20 classes: the regions that a small network proposes are
+ * classified by a larger one. What depends on the data has its largest size: that many boxes stay.
+ * NonMaxSuppression and RoiAlign have no program; they stay on the host. */
 #include <stdio.h>
 
 #include "profiler/network/zoo/zoo_internal.h"
@@ -32,7 +33,8 @@ static uint32_t part(cd_zoo_builder *z, uint32_t x, int64_t axis, int64_t from, 
                      0, NULL);
 }
 
-/* (batch, n, 4) of offsets from `at` (centre and extent, of the same shape or broadcast) -> corners. */
+/* (batch, n, 4) of offsets from `at` (centre and extent, of the same shape or broadcast) ->
+ * corners. */
 static uint32_t corners(cd_zoo_builder *z, uint32_t offset, uint32_t at) {
     const uint32_t extent = part(z, at, 2, 2, 4);
     const uint32_t centre = cd_zoo_binary(
@@ -58,7 +60,8 @@ static uint32_t centres(cd_zoo_builder *z, uint32_t box) {
     return cd_zoo_concat(z, 2, (const uint32_t[]){middle, cd_zoo_binary(z, "Sub", high, low)}, 2);
 }
 
-/* boxes (batch, n, 4), scores (batch, 1, n): the numbers (batch, class, box) of `most` that stay of each image. */
+/* boxes (batch, n, 4), scores (batch, 1, n): the numbers (batch, class, box) of `most` that stay of
+ * each image. */
 static uint32_t suppress(cd_zoo_builder *z, uint32_t box, uint32_t score, int64_t most,
                          double overlap) {
     char name[64];
@@ -118,8 +121,9 @@ void cd_zoo_faster_rcnn(cd_zoo_builder *z, int64_t unused) {
     for (int k = 0; k < 2; k++) x = cd_zoo_relu(z, cd_zoo_fully_connected(z, x, 4096));
     uint32_t score = cd_zoo_reshape(z, cd_zoo_softmax(z, cd_zoo_fully_connected(z, x, CLASSES)), 3,
                                     (const int64_t[]){z->batch, regions, CLASSES});
-    score = cd_zoo_reshape(z, part(z, score, 2, 1, CLASSES), 3,
-                           (const int64_t[]){z->batch, 1, all}); /* without the background */
+    /* without the background */
+    score =
+        cd_zoo_reshape(z, part(z, score, 2, 1, CLASSES), 3, (const int64_t[]){z->batch, 1, all});
     uint32_t offset = cd_zoo_reshape(z, cd_zoo_fully_connected(z, x, 4 * CLASSES), 3,
                                      (const int64_t[]){z->batch * regions, CLASSES, 4});
     const uint32_t from =

@@ -1,5 +1,5 @@
-/* Dual path networks (Chen 2017): of each block's result a part is added to what was there, as in residual networks, and a part is put behind
- * it, as in densely connected ones. */
+/* Dual path networks (Chen 2017): of each block's result a part is added to what was there, as in
+ * residual networks, and a part is put behind it, as in densely connected ones. */
 #include "profiler/network/zoo/zoo_internal.h"
 
 typedef struct {

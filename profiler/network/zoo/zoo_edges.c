@@ -1,11 +1,13 @@
-/* A file of edges, and the graph convolution over them. A line is an edge: two names of vertices, by spaces, tabs or a comma, and if it has one a weight.
+/* A file of edges, and the graph convolution over them. A line is an edge: two names of vertices,
+ * by spaces, tabs or a comma, and if it has one a weight.
  *
- *   a b        ─┐  both ways, each once,       vertices in order of their degrees, in buckets of 1 2 4 8 ... edges:
- *   b c 0.5     ├─ with a loop at each  ─────> Gather of a bucket's rows (vertices, edges, features) x weights, summed over the edges
- *   # words    ─┘  vertex
+ *   a b      ─┐  both ways, each once,   vertices in order of their degrees, in buckets of
+ *   b c 0.5   ├─ with a loop at each ──> 1 2 4 8 ... edges: Gather of a bucket's rows (vertices,
+ *   # words  ─┘  vertex                  edges, features) x weights, summed over the edges
  *
- * Kipf's weights: w / sqrt(degree of one x degree of the other), degrees with the loop. A loop in the file has its own weight, others 1. Edges that a vertex has fewer than its bucket have weight 0 and read the vertex
- * itself, so at most half of what is read is for nothing. */
+ * Kipf's weights: w / sqrt(degree of one x degree of the other), degrees with the loop. A loop in
+ * the file has its own weight, others 1. Edges that a vertex has fewer than its bucket have weight
+ * 0 and read the vertex itself, so at most half of what is read is for nothing. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +109,8 @@ static bool is_pair(cd_str a, cd_str b) {
     return false;
 }
 
-/* The first edge is no edge where it has two names that columns often have and no other edge knows them, or is words where all others are numbers. */
+/* The first edge is no edge where it has two names that columns often have and no other edge knows
+ * them, or is words where all others are numbers. */
 static bool is_header(const end_of_edge *name, uint32_t n) {
     const cd_str a = name[0].name, b = name[1].name;
     bool again = false, numbers = !is_number(a) && !is_number(b);
@@ -127,7 +130,8 @@ static cdmpp_status refuse_header(cd_str a, cd_str b, long line, cdmpp_err *err)
     return cd_err_at(err, st, NULL, line);
 }
 
-/* Vertices have the numbers in which they first appear. first (2n): of each end the place where its name stands first. */
+/* Vertices have the numbers in which they first appear. first (2n): of each end the place where its
+ * name stands first. */
 static uint32_t number(end_of_edge *name, uint32_t n, uint32_t *first, pair *edge) {
     uint32_t n_vertex = 0;
     qsort(name, (size_t)2 * n, sizeof *name, by_name);
@@ -150,7 +154,8 @@ static int by_ends(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Both ways, once each: of two lines of one edge the lesser weight stands. With loops, of weight 1 where no line gives one, and weights by degrees. */
+/* Both ways, once each: of two lines of one edge the lesser weight stands. With loops, of weight 1
+ * where no line gives one, and weights by degrees. */
 static cdmpp_status connect(pair *edge, uint32_t n, cd_zoo_edges *e, cdmpp_err *err) {
     uint32_t m = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -220,8 +225,9 @@ static cdmpp_status read_edges(const char *path, cd_zoo_edges *e, cdmpp_err *err
 
 /* ---- the network ---- */
 
-/* Vertices whose degrees are above `width` / 2 and at most `width`, from `at` on in `order`: their rows of x (batch, vertices, features), summed over edges. place: of
- * each vertex in x; NULL: its number. */
+/* Vertices whose degrees are above `width` / 2 and at most `width`, from `at` on in `order`: their
+ * rows of x (batch, vertices, features), summed over edges. place: of each vertex in x; NULL: its
+ * number. */
 static uint32_t bucket(cd_zoo_builder *z, const cd_zoo_edges *e, const uint32_t *order, int64_t n,
                        int64_t width, const uint32_t *place, uint32_t x) {
     int64_t *index = CD_NEWN(&z->g->arena, int64_t, (size_t)(n * width));

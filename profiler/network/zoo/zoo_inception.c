@@ -1,4 +1,5 @@
-/* Inception v1 (Szegedy 2014, with batch normalisation as torchvision's GoogLeNet) and v3 (Szegedy 2015). */
+/* Inception v1 (Szegedy 2014, with batch normalisation as torchvision's GoogLeNet) and v3 (Szegedy
+ * 2015). */
 #include "profiler/network/zoo/zoo_internal.h"
 
 static const cd_zoo_window one = {1, 1, 0}, three = {3, 1, 1}, half = {3, 2, 0};

@@ -1,6 +1,7 @@
 /* zoo_internal -- what the built-in networks are written with: one call for each operator.
  *
- *   uint32_t x = cd_zoo_relu(z, cd_zoo_batch_norm(z, cd_zoo_conv(z, in, 64, (cd_zoo_window){7, 2, 3}, 1)));
+ *   uint32_t x = cd_zoo_relu(z, cd_zoo_batch_norm(z, cd_zoo_conv(z, in, 64, (cd_zoo_window){7, 2,
+ *   3}, 1)));
  *
  * The first error stays in the builder; every later call returns CD_GRAPH_NONE,
  * so that a network needs one check at its end. A new network is a function that
@@ -62,11 +63,13 @@ enum { CD_ZOO_GCN_FEATURES = 1433, CD_ZOO_GCN_HIDDEN = 16, CD_ZOO_GCN_CLASSES = 
 typedef struct cd_zoo_edges {
     cd_arena arena;
     uint32_t n_vertex, n; /* n: edges both ways, and a loop at each vertex */
-    uint32_t *first; /* (n_vertex + 1) vertex v reads from[first[v] .. first[v + 1]), ascending */
-    uint32_t *from;  /* (n) */
-    double *weight;  /* (n) normalised */
+    /* (n_vertex + 1) vertex v reads from[first[v] .. first[v + 1]), ascending */
+    uint32_t *first;
+    uint32_t *from; /* (n) */
+    double *weight; /* (n) normalised */
 } cd_zoo_edges;
-/* Free *e after an error too. Errors, with the line: EPARSE, ERANGE (too many), ENODATA (none), ENOMEM. */
+/* Free *e after an error too. Errors, with the line: EPARSE, ERANGE (too many), ENODATA (none),
+ * ENOMEM. */
 cdmpp_status cd_zoo_edges_parse(const char *text, size_t len, cd_zoo_edges *e, cdmpp_err *err);
 void cd_zoo_edges_free(cd_zoo_edges *e);
 void cd_zoo_gcn_edges(cd_zoo_builder *z, const char *path);
@@ -76,8 +79,9 @@ uint32_t cd_zoo_input(cd_zoo_builder *z, const char *name, cd_dtype t, uint32_t 
                       const int64_t *dim);
 uint32_t cd_zoo_image(cd_zoo_builder *z); /* (batch, 3, size, size), fp32 */
 uint32_t cd_zoo_weight(cd_zoo_builder *z, uint32_t rank, const int64_t *dim);
+/* one of both contents */
 uint32_t cd_zoo_const(cd_zoo_builder *z, cd_dtype t, uint32_t rank, const int64_t *dim,
-                      const int64_t *value, const double *fvalue); /* one of both contents */
+                      const int64_t *value, const double *fvalue);
 uint32_t cd_zoo_const_scalar(cd_zoo_builder *z, double v);
 uint32_t cd_zoo_const_ints(cd_zoo_builder *z, uint32_t n, const int64_t *v);
 int64_t cd_zoo_dim(const cd_zoo_builder *z, uint32_t x, uint32_t d);
@@ -97,8 +101,8 @@ cd_graph_attr cd_zoo_attr_string(const char *name, const char *v);
 typedef struct cd_zoo_window {
     int64_t k, stride, pad;
 } cd_zoo_window;
-uint32_t cd_zoo_conv(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w,
-                     int64_t groups); /* without bias */
+/* without bias */
+uint32_t cd_zoo_conv(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w, int64_t groups);
 uint32_t cd_zoo_conv_bias(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w,
                           int64_t groups);
 /* Kernel kh x kw, padded to keep the size. */

@@ -1,4 +1,5 @@
-/* Networks for phones: MobileNet v1 (Howard 2017), v2 (Sandler 2018), v3 (Howard 2019), EfficientNet-B0 (Tan 2019). */
+/* Networks for phones: MobileNet v1 (Howard 2017), v2 (Sandler 2018), v3 (Howard 2019),
+ * EfficientNet-B0 (Tan 2019). */
 #include "profiler/network/zoo/zoo_internal.h"
 
 static cd_zoo_window same(int64_t k, int64_t stride) { return (cd_zoo_window){k, stride, k / 2}; }

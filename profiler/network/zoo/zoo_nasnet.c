@@ -1,5 +1,6 @@
-/* NASNet-A large (Zoph 2018): cells that a search found. Each reads the two results before it. Where TensorFlow pads an even edge on one side, this
- * pads both: shapes and operations are the same. */
+/* NASNet-A large (Zoph 2018): cells that a search found. Each reads the two results before it.
+ * Where TensorFlow pads an even edge on one side, this pads both: shapes and operations are the
+ * same. */
 #include "profiler/network/zoo/zoo_internal.h"
 
 enum { FILTERS = 168, STEM = 96 };
@@ -47,7 +48,8 @@ static uint32_t shift(cd_zoo_builder *z, uint32_t x) {
                          cd_zoo_const_ints(z, 8, (const int64_t[]){0, 0, 0, 0, 0, 0, 1, 1}));
 }
 
-/* To half the edge: every second pixel makes half of the channels, those beside them the other half. */
+/* To half the edge: every second pixel makes half of the channels, those beside them the other
+ * half. */
 static uint32_t fit_half(cd_zoo_builder *z, uint32_t x, int64_t out) {
     x = cd_zoo_relu(z, x);
     const uint32_t a = cd_zoo_conv(z, average(z, x, 1, 2), out / 2, same(1, 1), 1);

@@ -1,4 +1,5 @@
-/* A generator (DCGAN, Radford 2015), graph convolution (GCN, Kipf 2016) and recurrent networks of two layers. */
+/* A generator (DCGAN, Radford 2015), graph convolution (GCN, Kipf 2016) and recurrent networks of
+ * two layers. */
 #include "profiler/network/zoo/zoo_internal.h"
 
 /* ---- DCGAN: 100 numbers become an image of `size`, a multiple of 16 ---- */
@@ -22,7 +23,8 @@ void cd_zoo_dcgan(cd_zoo_builder *z, int64_t unused) {
     cd_zoo_result(z, cd_zoo_unary(z, "Tanh", up(z, x, 3)));
 }
 
-/* ---- GCN: relu(A X W0), then A H W1; `size` vertices, or those of a file of edges; features and classes of Cora ---- */
+/* ---- GCN: relu(A X W0), then A H W1; `size` vertices, or those of a file of edges; features and
+ * classes of Cora ---- */
 
 void cd_zoo_gcn(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
@@ -54,8 +56,8 @@ static uint32_t layer(cd_zoo_builder *z, uint32_t x, int64_t gates) {
                                  : gates == 3 ? "GRU"
                                               : "RNN",
                                  4, (const uint32_t[]){x, w, r, b}, gates == 3 ? 2 : 1, attr);
-    return cd_zoo_binary(z, "Squeeze", y,
-                         cd_zoo_const_ints(z, 1, (const int64_t[]){1})); /* its direction */
+    /* its direction */
+    return cd_zoo_binary(z, "Squeeze", y, cd_zoo_const_ints(z, 1, (const int64_t[]){1}));
 }
 
 void cd_zoo_recurrent(cd_zoo_builder *z, int64_t gates) {

@@ -1,4 +1,5 @@
-/* Residual networks: He et al. 2015 (v1.5: the stride in the 3x3), Xie et al. 2016, Zagoruyko 2016, Tran et al. 2017. */
+/* Residual networks: He et al. 2015 (v1.5: the stride in the 3x3), Xie et al. 2016, Zagoruyko 2016,
+ * Tran et al. 2017. */
 #include "profiler/network/zoo/zoo_internal.h"
 
 /* A bottleneck's inner width and groups; expansion is 4. */
@@ -44,8 +45,10 @@ static void stages(cd_zoo_builder *z, const int *n, bool deep, int64_t per_64, i
 }
 
 void cd_zoo_resnet(cd_zoo_builder *z, int64_t depth) {
-    static const int n18[] = {2, 2, 2, 2}, n34[] = {3, 4, 6, 3}, n101[] = {3, 4, 23, 3},
-                     n152[] = {3, 8, 36, 3};
+    static const int n18[] = {2, 2, 2, 2};
+    static const int n34[] = {3, 4, 6, 3};
+    static const int n101[] = {3, 4, 23, 3};
+    static const int n152[] = {3, 8, 36, 3};
     stages(z,
            depth == 18    ? n18
            : depth == 101 ? n101

@@ -1,5 +1,6 @@
-/* T5 small (Raffel 2019): an encoder and a decoder that reads it, both whole sequences at a time. Layers have no bias, norms no mean; scores get a
- * learned number for each distance between words; the table of words also makes the result. */
+/* T5 small (Raffel 2019): an encoder and a decoder that reads it, both whole sequences at a time.
+ * Layers have no bias, norms no mean; scores get a learned number for each distance between words;
+ * the table of words also makes the result. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -30,7 +31,8 @@ static uint32_t rms_norm(cd_zoo_builder *z, uint32_t x) {
     return cd_zoo_binary(z, "Mul", cd_zoo_binary(z, "Div", x, root), cd_zoo_weight(z, 1, &width));
 }
 
-/* Near distances have a number each, far ones share it, by logarithms. The encoder tells before from behind; the decoder sees only what is before. */
+/* Near distances have a number each, far ones share it, by logarithms. The encoder tells before
+ * from behind; the decoder sees only what is before. */
 static int64_t bucket(int64_t query, int64_t key, bool both) {
     const int64_t n = both ? BUCKETS / 2 : BUCKETS, exact = n / 2,
                   behind = both && key > query ? n : 0;

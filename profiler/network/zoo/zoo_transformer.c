@@ -1,5 +1,6 @@
-/* The Transformer (Vaswani 2017), base: an encoder and a decoder that reads it, both whole sequences at a time. Each half is normalised behind its sum; one table of
- * words is the embedding of both and makes the result. */
+/* The Transformer (Vaswani 2017), base: an encoder and a decoder that reads it, both whole
+ * sequences at a time. Each half is normalised behind its sum; one table of words is the embedding
+ * of both and makes the result. */
 #include <math.h>
 
 #include "profiler/network/zoo/zoo_internal.h"

@@ -1,5 +1,6 @@
-/* Detectors: YOLOv2 (Redmon 2017), YOLOv3 and its tiny form (Redmon 2018), YOLOv5 of release 6 (Ultralytics). Boxes are left as the last convolutions
- * give them: what picks them differs from one program to the next. */
+/* Detectors: YOLOv2 (Redmon 2017), YOLOv3 and its tiny form (Redmon 2018), YOLOv5 of release 6
+ * (Ultralytics). Boxes are left as the last convolutions give them: what picks them differs from
+ * one program to the next. */
 #include "profiler/network/zoo/zoo_internal.h"
 
 /* 80 classes, 4 edges, 1 score for each box of a cell. */
@@ -41,8 +42,8 @@ static uint32_t narrow_wide(cd_zoo_builder *z, uint32_t x, int64_t out, int n) {
 /* ---- YOLOv2: Darknet-19, and what it saw before the last halving ---- */
 
 void cd_zoo_yolov2(cd_zoo_builder *z, int64_t unused) {
-    static const int pairs[] = {0, 0, 1,
-                                1, 2, 2}; /* after the first 3x3 of 32, 64, ..., 1024 channels */
+    /* after the first 3x3 of 32, 64, ..., 1024 channels */
+    static const int pairs[] = {0, 0, 1, 1, 2, 2};
     const cd_graph_attr two = cd_zoo_attr_int("blocksize", 2);
     uint32_t x = cd_zoo_image(z), route = x;
     (void)unused;

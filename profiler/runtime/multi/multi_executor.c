@@ -1,5 +1,5 @@
-/* A net of devices is made ready and taken down: one worker a device with its list of actions, one step an action with the steps of
- * other devices that it waits for, the programs loaded. */
+/* A net of devices is made ready and taken down: one worker a device with its list of actions, one
+ * step an action with the steps of other devices that it waits for, the programs loaded. */
 
 #include <sys/mman.h>
 
@@ -8,7 +8,8 @@
 
 /* ---- devices and what waits for what ---- */
 
-/* Whether another device's thread needs the processor of this one: both are on it, or there are fewer processors than devices. */
+/* Whether another device's thread needs the processor of this one: both are on it, or there are
+ * fewer processors than devices. */
 static bool shares(const cd_multi_net *n, uint32_t d) {
     bool same = false;
     for (uint32_t e = 0; e < n->n_device; e++)
@@ -16,17 +17,16 @@ static bool shares(const cd_multi_net *n, uint32_t d) {
     return same || (int)n->n_device > cd_affinity_count();
 }
 
-/* Each device's actions, in the order of the net's list, and whether the device walks or has a queue. */
+/* Each device's actions, in the order of the net's list, and whether the device walks or has a
+ * queue. */
 static cdmpp_status make_workers(cd_multi_executor *r, cdmpp_err *err) {
     const cd_multi_net *n = r->dn;
     r->worker = CD_NEWN(&r->arena, cd_multi_worker, n->n_device + 1);
     if (!r->worker) return CD_FAIL(err, ENOMEM, "%u devices", n->n_device);
+    /* all of them: close reads every worker */
     for (uint32_t d = 0; d < n->n_device; d++)
         r->worker[d] =
-            (cd_multi_worker){.net = r,
-                              .is = &n->device[d],
-                              .number = d,
-                              .breaks = UINT32_MAX}; /* all of them: close reads every worker */
+            (cd_multi_worker){.net = r, .is = &n->device[d], .number = d, .breaks = UINT32_MAX};
     for (uint32_t d = 0; d < n->n_device; d++) {
         cd_multi_worker *w = &r->worker[d];
         w->spin_s = shares(n, d) ? CD_MULTI_SHARED_SPIN_S : CD_MULTI_SPIN_S;
@@ -41,7 +41,8 @@ static cdmpp_status make_workers(cd_multi_executor *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* What step k waits for: only steps of other devices, since a device runs its own actions in order anyway. */
+/* What step k waits for: only steps of other devices, since a device runs its own actions in order
+ * anyway. */
 static cdmpp_status make_waits(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_multi_action *a = &r->dn->action[k];
     cd_multi_step *s = &r->step[k];
@@ -56,8 +57,9 @@ static cdmpp_status make_waits(cd_multi_executor *r, uint32_t k, cdmpp_err *err)
     return CDMPP_OK;
 }
 
-/* `asked` steps are those whose end somebody wants to know: the pass asks about the last one of each device, and a device asks
- * about the step before one that waits, to know whether its queue is still busy. */
+/* `asked` steps are those whose end somebody wants to know: the pass asks about the last one of
+ * each device, and a device asks about the step before one that waits, to know whether its queue is
+ * still busy. */
 static void ask_ends(cd_multi_executor *r) {
     for (uint32_t d = 0; d < r->dn->n_device; d++) {
         const cd_multi_worker *w = &r->worker[d];
@@ -131,13 +133,14 @@ static cdmpp_status load_all(cd_multi_executor *r, cdmpp_err *err) {
 
 /* ---- life ---- */
 
-/* A device whose driver never said that its last commands have ended may still write to the net's memory: then nothing is released. */
+/* A device whose driver never said that its last commands have ended may still write to the net's
+ * memory: then nothing is released. */
 void cd_multi_executor_close(cd_multi_executor *r) {
     if (!r) return;
     cd_multi_threads_stop(r);
     for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++)
-        if (!cd_multi_queue_finished(&r->worker[d]))
-            return; /* its driver says of nothing that it has ended: the memory stays with it */
+        /* its driver says of nothing that it has ended: the memory stays with it */
+        if (!cd_multi_queue_finished(&r->worker[d])) return;
     for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++) cd_multi_queue_close(&r->worker[d]);
     for (uint32_t k = 0; r->step && k < r->dn->n_action; k++)
         cd_object_loader_close(r->step[k].handle);
@@ -151,7 +154,8 @@ void cd_multi_executor_close(cd_multi_executor *r) {
     cd_mem_free(r);
 }
 
-/* The order matters: workers before steps (they point to workers), places before load (buffers have to exist), threads last. */
+/* The order matters: workers before steps (they point to workers), places before load (buffers have
+ * to exist), threads last. */
 cdmpp_status cd_multi_executor_open(const cd_multi_net *n, cd_multi_executor **out,
                                     cdmpp_err *err) {
     CD_TRY(cd_multi_check(n, err));

@@ -1,5 +1,5 @@
-/* What no net of devices may be: numbers that point nowhere, sizes, memories, and actions on the same bytes whose order is left
- * open. */
+/* What no net of devices may be: numbers that point nowhere, sizes, memories, and actions on the
+ * same bytes whose order is left open. */
 #include <stdlib.h>
 
 #include "profiler/runtime/multi/multi_executor_internal.h"
@@ -47,8 +47,9 @@ static cdmpp_status check_device(const cd_multi_net *n, uint32_t k, cdmpp_err *e
 
 /* ---- actions ---- */
 
-/* A program's parameter p: its buffer exists, is in the device's memory, is large enough, is not a constant that the program
- * writes, and is a constant with a shape where the program wants it packed. */
+/* A program's parameter p: its buffer exists, is in the device's memory, is large enough, is not a
+ * constant that the program writes, and is a constant with a shape where the program wants it
+ * packed. */
 static cdmpp_status check_param(const cd_multi_net *n, uint32_t k, uint32_t p, cdmpp_err *err) {
     const cd_multi_action *a = &n->action[k];
     const cd_codegen_buffer *c = &a->build->code->buffer[p];
@@ -120,8 +121,8 @@ static bool reach(uint32_t rank, const int64_t *n, const int64_t *stride, int64_
     return first >= 0;
 }
 
-/* One end of a copy (to: the target): its buffer exists, the device may reach its memory, the box lies inside, and it is not a
- * constant. */
+/* One end of a copy (to: the target): its buffer exists, the device may reach its memory, the box
+ * lies inside, and it is not a constant. */
 static cdmpp_status check_side(const cd_multi_net *n, uint32_t k, bool to, cdmpp_err *err) {
     const cd_multi_action *a = &n->action[k];
     const cd_multi_copy *c = &a->copy;
@@ -204,8 +205,8 @@ static void add(order *o, uint32_t action, uint32_t buffer, touch t) {
     const int64_t at = b->of == CD_MULTI_OWN ? 0 : b->offset;
     for (uint32_t d = 0; d < t.rank; d++)
         if (!t.n[d]) return;
-    if (b->constant || o->n->buffer[cd_multi_buffer_root(o->n, buffer)].constant)
-        return; /* nobody writes it */
+    /* nobody writes it */
+    if (b->constant || o->n->buffer[cd_multi_buffer_root(o->n, buffer)].constant) return;
     t.root = cd_multi_buffer_root(o->n, buffer);
     t.action = action;
     t.lo += at;
@@ -224,8 +225,8 @@ static void add_copy(order *o, uint32_t k, bool to) {
     }
     t.n[c->rank] = size;
     t.stride[c->rank] = 1;
-    while (t.rank > 1 &&
-           (t.n[t.rank - 2] == 1 || t.stride[t.rank - 2] == t.n[t.rank - 1])) { /* longer runs */
+    /* longer runs */
+    while (t.rank > 1 && (t.n[t.rank - 2] == 1 || t.stride[t.rank - 2] == t.n[t.rank - 1])) {
         t.n[t.rank - 2] *= t.n[t.rank - 1];
         t.stride[t.rank - 2] = 1;
         t.rank--;
@@ -293,8 +294,8 @@ static bool meet(const touch *a, const touch *b) {
     return false;
 }
 
-/* before: the transitive closure of `after` and of each device's own order. Actions only follow smaller numbers, so one sweep is
- * enough. */
+/* before: the transitive closure of `after` and of each device's own order. Actions only follow
+ * smaller numbers, so one sweep is enough. */
 static void close_order(order *o) {
     const cd_multi_net *n = o->n;
     for (uint32_t k = 0; k < n->n_action; k++) {
@@ -316,7 +317,8 @@ static bool ordered(const order *o, uint32_t a, uint32_t b) {
            (o->before[b * o->words + a / 64] >> a % 64 & 1);
 }
 
-/* Pieces of one program on the same buffers, of other iterations: what one writes no other touches. */
+/* Pieces of one program on the same buffers, of other iterations: what one writes no other
+ * touches. */
 static bool are_apart(const cd_multi_action *a, const cd_multi_action *b) {
     if (!a->end || !b->end || a->build != b->build || (a->begin < b->end && b->begin < a->end))
         return false;
@@ -352,7 +354,8 @@ static cdmpp_status check_pairs(const order *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Two actions may touch the same bytes, one of them writing, only where one comes before the other. */
+/* Two actions may touch the same bytes, one of them writing, only where one comes before the
+ * other. */
 cdmpp_status cd_multi_check_order(const cd_multi_net *n, cdmpp_err *err) {
     order o = {.n = n, .words = ((size_t)n->n_action + 63) / 64};
     size_t most = 1;

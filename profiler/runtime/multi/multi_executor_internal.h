@@ -1,15 +1,20 @@
-/* Private to the room: places in memories, steps (an action made ready), workers (a device and its thread), and what the files of the room share.
+/* Private to the room: places in memories, steps (an action made ready), workers (a device and its
+ * thread), and what the files of the room share.
  *
  *   buffers ─┐
- *   packed  ─┼─> places ── memory 0: one block of the host ── each OpenCL device in place: CL_MEM_USE_HOST_PTR
- *   scratch ─┘          └─ memory m: a buffer of the device
+ *   packed  ─┼─> places ┬─ memory 0: one block of the host
+ *   scratch ─┘          │    ── each OpenCL device in place: CL_MEM_USE_HOST_PTR
+ *                       └─ memory m: a buffer of the device
  *
- *   walk    CPU, and NATIVE on the host's memory: one function goes through the device's actions, as its thread or as a native
- *           kernel; the native kernel comes back where another device lets it wait, and is handed out again
- *   queue   OPENCL, and NATIVE with memory of its own: each action is handed to the queue as soon as other devices allow it
+ *   walk    CPU, and NATIVE on the host's memory: one function goes through the device's actions,
+ *           as its thread or as a native kernel; the native kernel comes back where another device
+ *           lets it wait, and is handed out again
+ *   queue   OPENCL, and NATIVE with memory of its own: each action is handed to the queue as soon
+ *           as other devices allow it
  *
- * A step's word is a number that only grows: 2 * pass says that the step is done in this pass, 2 * pass + 1 that it is lost (it will not be done).
- * A thread that waits for a word polls it for a while, then sleeps on it (futex). */
+ * A step's word is a number that only grows: 2 * pass says that the step is done in this pass, 2 *
+ * pass + 1 that it is lost (it will not be done). A thread that waits for a word polls it for a
+ * while, then sleeps on it (futex). */
 #ifndef CD_MULTI_EXECUTOR_INTERNAL_H
 #define CD_MULTI_EXECUTOR_INTERNAL_H
 #include <pthread.h>
@@ -20,8 +25,8 @@
 enum { CD_MULTI_ALIGN = 128 };     /* of places: what PoCL wants */
 enum { CD_MULTI_CHUNK = 1 << 16 }; /* bytes of content on their way to a device */
 
-typedef struct
-    cd_multi_copy_box { /* a copy in bytes: the innermost dimension is a run on both sides */
+/* a copy in bytes: the innermost dimension is a run on both sides */
+typedef struct cd_multi_copy_box {
     uint32_t rank;
     int64_t n[CD_BOX_RANK + 1], from[CD_BOX_RANK + 1], to[CD_BOX_RANK + 1]; /* strides */
     int64_t from_first, to_first, bytes;
@@ -34,7 +39,8 @@ typedef struct cd_multi_place {
     int64_t at;            /* memory 0: in the block */
 } cd_multi_place;
 
-/* A constant in the order that a program wants: one for all actions of that program on that memory. */
+/* A constant in the order that a program wants: one for all actions of that program on that
+ * memory. */
 typedef struct cd_multi_packed {
     const cd_codegen_code *code;
     uint32_t param, buffer, place;
@@ -62,12 +68,14 @@ typedef struct cd_multi_step {
     cd_loaded *program;
     cd_multi_native *native; /* queue: (n_native bytes) */
     size_t n_native;
-    cd_cl *mem;             /* (n_place) buffers of the device; native: (n_mem) different ones */
+    /* (n_place) buffers of the device; native: (n_mem) different ones */
+    cd_cl *mem;
     uint32_t n_mem, *which; /* (n_place) native */
     const void **hole;      /* (n_mem) where their pointers go */
-    bool *beside;           /* (n_place) a window that cannot be a buffer: mem is a copy of it */
-    cd_multi_copy_box box;  /* copies */
-    cd_cl first, last;      /* events of the pass */
+    /* (n_place) a window that cannot be a buffer: mem is a copy of it */
+    bool *beside;
+    cd_multi_copy_box box; /* copies */
+    cd_cl first, last;     /* events of the pass */
     double handed_s;
     struct cd_multi_worker *worker;
 } cd_multi_step;
@@ -80,10 +88,11 @@ typedef struct cd_multi_worker { /* a device */
     bool walks;                  /* kind walk, above */
     unsigned times, slow;        /* of this pass; 0: as given */
     uint32_t breaks;
-    atomic_bool dead; /* its driver failed: no more passes, and what it runs late does nothing */
+    /* its driver failed: no more passes, and what it runs late does nothing */
+    atomic_bool dead;
     _Atomic uint32_t inside; /* native kernels at work */
-    _Atomic uint32_t
-        owed; /* native kernels and words about events that the driver has yet to end */
+    /* native kernels and words about events that the driver has yet to end */
+    _Atomic uint32_t owed;
     cd_backend *backend;
     const cd_opencl *cl;
     cd_cl *mem;                   /* (n_place) NULL: not needed */
@@ -108,8 +117,8 @@ struct cd_multi_executor {
     cd_multi_packed *packed;
     unsigned char *block;
     size_t n_block;
-    unsigned char *chunk,
-        *stage[2];   /* stage: content of a constant, packed content, of memories > 0 */
+    /* stage: content of a constant, packed content, of memories > 0 */
+    unsigned char *chunk, *stage[2];
     cd_build *build; /* (n_build) of OpenCL C that came without an object */
     uint32_t n_build;
     double begin_s;
@@ -120,9 +129,11 @@ struct cd_multi_executor {
 };
 
 /* ---- multi_executor_check.c: what cannot be run ---- */
-/* Numbers, sizes, memories and kinds make sense. Errors: EINVALID, EBACKEND (a program that was not compiled). */
+/* Numbers, sizes, memories and kinds make sense. Errors: EINVALID, EBACKEND (a program that was not
+ * compiled). */
 cdmpp_status cd_multi_check(const cd_multi_net *n, cdmpp_err *err);
-/* (7) of multi.h, for a net that cd_multi_check accepts. Errors: EINVALID with both actions' names, ENOMEM. */
+/* (7) of multi.h, for a net that cd_multi_check accepts. Errors: EINVALID with both actions' names,
+ *     ENOMEM. */
 cdmpp_status cd_multi_check_order(const cd_multi_net *n, cdmpp_err *err);
 /* The buffer that owns a buffer's bytes: itself, or the one of which it is a window. */
 static inline uint32_t cd_multi_buffer_root(const cd_multi_net *n, uint32_t buffer) {
@@ -130,7 +141,8 @@ static inline uint32_t cd_multi_buffer_root(const cd_multi_net *n, uint32_t buff
 }
 
 /* ---- multi_executor_memory.c: where everything is ---- */
-/* Gives every buffer, packed constant and scratch a place and allocates the host's block. Errors: EINVALID, ENOMEM. */
+/* Gives every buffer, packed constant and scratch a place and allocates the host's block. Errors:
+ * EINVALID, ENOMEM. */
 cdmpp_status cd_multi_place_all(cd_multi_executor *r, cdmpp_err *err);
 /* The bytes of a place in memory 0. */
 static inline unsigned char *cd_multi_place_at(const cd_multi_executor *r, uint32_t place) {
@@ -139,35 +151,37 @@ static inline unsigned char *cd_multi_place_at(const cd_multi_executor *r, uint3
 
 /* ---- multi_executor_sync.c: who waits for whom ---- */
 #define CD_MULTI_SPIN_S 2e-4
-#define CD_MULTI_SHARED_SPIN_S                                                                     \
-    1e-6 /* of devices that share a processor: what one polls the other cannot use */
+/* of devices that share a processor: what one polls the other cannot use */
+#define CD_MULTI_SHARED_SPIN_S 1e-6
 double cd_multi_pass_now(const cd_multi_executor *r); /* seconds since the pass began */
-uint32_t cd_multi_pass_value(const cd_multi_executor *r,
-                             bool lost); /* what a step's word becomes in this pass */
-/* Waits for the steps of other devices that s needs; *lost: one of them will not be done. False: not all within spin_s (as above). */
+/* what a step's word becomes in this pass */
+uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost);
+/* Waits for the steps of other devices that s needs; *lost: one of them will not be done. False:
+ * not all within spin_s (as above). */
 bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin_s, bool *lost);
-void cd_multi_step_finish(
-    cd_multi_step *s); /* the step is done: notes the time and sets its word */
+/* the step is done: notes the time and sets its word */
+void cd_multi_step_finish(cd_multi_step *s);
 /* The worker's actions from number `from` on will not be done in this pass. */
 void cd_multi_worker_lose(cd_multi_worker *w, uint32_t from);
 /* The same after a failure of this device; w->err must be filled. Stops the pass. */
 void cd_multi_worker_fail(cd_multi_worker *w, uint32_t from, cdmpp_status st);
-/* May the worker run its action number `at`? False (and the rest is lost): the pass was stopped, the device failed before, or it breaks here on purpose. */
+/* May the worker run its action number `at`? False (and the rest is lost): the pass was stopped,
+ * the device failed before, or it breaks here on purpose. */
 bool cd_multi_worker_may_go(cd_multi_worker *w, uint32_t at);
 
-/* A driver may run a native kernel or a callback late, after its device was given up. Each of them enters first: if the device is dead it does
- * nothing, and who declares the device dead waits for those that are inside. */
-bool cd_multi_worker_enter(
-    cd_multi_worker
-        *w); /* first thing in a native kernel; false: only call cd_multi_worker_leave */
+/* A driver may run a native kernel or a callback late, after its device was given up. Each of them
+ * enters first: if the device is dead it does nothing, and who declares the device dead waits for
+ * those that are inside. */
+/* first thing in a native kernel; false: only call cd_multi_worker_leave */
+bool cd_multi_worker_enter(cd_multi_worker *w);
 void cd_multi_worker_leave(cd_multi_worker *w);
-void cd_multi_worker_drain(
-    cd_multi_worker *
-        w); /* waits until the driver has ended all it owes; leaving is the last thing that a kernel or callback does */
-bool cd_multi_worker_drain_within(
-    cd_multi_worker *w, double within_s); /* the same, at most within_s; true: nothing is owed */
-void cd_multi_worker_die(
-    cd_multi_worker *w); /* no more passes; waits for kernels that are inside */
+/* waits until the driver has ended all it owes; leaving is the last thing that a kernel or callback
+ * does */
+void cd_multi_worker_drain(cd_multi_worker *w);
+/* the same, at most within_s; true: nothing is owed */
+bool cd_multi_worker_drain_within(cd_multi_worker *w, double within_s);
+/* no more passes; waits for kernels that are inside */
+void cd_multi_worker_die(cd_multi_worker *w);
 
 /* ---- multi_executor_run.c: threads, and the walk over actions on the host's memory ---- */
 /* The step's program, as many times as this pass asks for, on the given arguments. */
@@ -187,11 +201,13 @@ cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err);
 /* Makes an action ready: its kernel and arguments. Errors: as open. */
 cdmpp_status cd_multi_queue_load(cd_multi_worker *w, uint32_t action, cdmpp_err *err);
 void cd_multi_queue_close(cd_multi_worker *w);
-/* Moves n bytes of a place that is not in memory 0, from byte `at` on: in where `from` is given, else out. Errors: ERANGE, EBACKEND. */
+/* Moves n bytes of a place that is not in memory 0, from byte `at` on: in where `from` is given,
+ * else out. Errors: ERANGE, EBACKEND. */
 cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64_t at, size_t n,
                                      const void *from, void *to, cdmpp_err *err);
 /* ---- multi_executor_queue.c: passes of OpenCL devices ---- */
-/* One pass of a device of the kind queue (above); of one that walks as a native kernel, which calls walk(&w). */
+/* One pass of a device of the kind queue (above); of one that walks as a native kernel, which calls
+ * walk(&w). */
 void cd_multi_queue_pass(cd_multi_worker *w);
 void cd_multi_native_pass(cd_multi_worker *w, void (*walk)(void *));
 /* True: nothing of a device that failed can touch the net's memory any more. */

@@ -1,4 +1,5 @@
-/* OpenCL devices made ready: their buffers and windows, their programs, and the arguments of native kernels. */
+/* OpenCL devices made ready: their buffers and windows, their programs, and the arguments of native
+ * kernels. */
 
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
@@ -66,7 +67,8 @@ cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err) {
 
 /* ---- actions ---- */
 
-/* The buffers of a program, each once, in the order in which they were made: PoCL 3.1 sorts the list so, and leaves the holes as they are. */
+/* The buffers of a program, each once, in the order in which they were made: PoCL 3.1 sorts the
+ * list so, and leaves the holes as they are. */
 static void list_buffers(cd_multi_worker *w, cd_multi_step *s) {
     const cd_multi_executor *r = w->net;
     for (uint32_t p = 0; p < r->n_place; p++) {
@@ -83,7 +85,8 @@ static void list_buffers(cd_multi_worker *w, cd_multi_step *s) {
     }
 }
 
-/* A native kernel is given the worker, the step, and room for the pointers that OpenCL fills in (the holes). */
+/* A native kernel is given the worker, the step, and room for the pointers that OpenCL fills in
+ * (the holes). */
 static cdmpp_status load_native(cd_multi_worker *w, uint32_t action, cdmpp_err *err) {
     cd_multi_executor *r = w->net;
     cd_multi_step *s = &r->step[action];
@@ -99,8 +102,8 @@ static cdmpp_status load_native(cd_multi_worker *w, uint32_t action, cdmpp_err *
     return CDMPP_OK;
 }
 
-/* The device buffer of parameter b. In memory 0 it is made over the host's bytes; a window that cannot be a sub-buffer gets a copy
- * of its own beside it. */
+/* The device buffer of parameter b. In memory 0 it is made over the host's bytes; a window that
+ * cannot be a sub-buffer gets a copy of its own beside it. */
 static cdmpp_status give_buffer(cd_multi_worker *w, cd_multi_step *s, uint32_t b, cdmpp_err *err) {
     cd_multi_executor *r = w->net;
     const uint32_t p = s->place[b];

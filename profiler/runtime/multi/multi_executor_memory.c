@@ -1,4 +1,5 @@
-/* Where everything is: buffers and their windows, packed constants, scratch of devices; and their content. */
+/* Where everything is: buffers and their windows, packed constants, scratch of devices; and their
+ * content. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -51,7 +52,8 @@ static cdmpp_status place_scratch(cd_multi_executor *r, cd_multi_worker *w, uint
     return CDMPP_OK;
 }
 
-/* A place for each of the action's buffers: the net's own buffer, a packed copy, or the device's scratch. */
+/* A place for each of the action's buffers: the net's own buffer, a packed copy, or the device's
+ * scratch. */
 static cdmpp_status place_action(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_multi_action *a = &r->dn->action[k];
     const cd_codegen_code *c = a->build->code;
@@ -70,7 +72,8 @@ static cdmpp_status place_action(cd_multi_executor *r, uint32_t k, cdmpp_err *er
     return CDMPP_OK;
 }
 
-/* Places in this order: the net's buffers (place number = buffer number), then packed copies and scratch as actions need them. */
+/* Places in this order: the net's buffers (place number = buffer number), then packed copies and
+ * scratch as actions need them. */
 static cdmpp_status make_places(cd_multi_executor *r, cdmpp_err *err) {
     const cd_multi_net *n = r->dn;
     size_t most = n->n_buffer + 1;
@@ -106,8 +109,8 @@ static cdmpp_status make_block(cd_multi_executor *r, cdmpp_err *err) {
         x->at = all;
         if (x->bytes > INT64_MAX / 2 - all)
             return CD_FAIL(err, ENOMEM, "more memory than there can be");
-        all +=
-            (x->bytes + CD_MULTI_ALIGN) / CD_MULTI_ALIGN * CD_MULTI_ALIGN; /* at least one byte */
+        /* at least one byte */
+        all += (x->bytes + CD_MULTI_ALIGN) / CD_MULTI_ALIGN * CD_MULTI_ALIGN;
     }
     r->n_block = (size_t)all + PAGE;
     void *block =

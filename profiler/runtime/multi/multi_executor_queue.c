@@ -1,4 +1,5 @@
-/* Passes of OpenCL devices: native kernels that walk over the actions, and queues that are given one action after the other. */
+/* Passes of OpenCL devices: native kernels that walk over the actions, and queues that are given
+ * one action after the other. */
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
 #define OVER_S 0.2 /* for a driver's last words about events, at close */
@@ -10,7 +11,8 @@ static const char *name_of(const cd_multi_worker *w, uint32_t action) {
     return w->net->dn->action[action].name;
 }
 
-/* A native kernel into the queue. It is owed from before the call on, because it may end before the call returns. */
+/* A native kernel into the queue. It is owed from before the call on, because it may end before the
+ * call returns. */
 static int32_t hand_kernel(cd_multi_worker *w, void (*run)(void *), void *arg, size_t n,
                            uint32_t n_mem, const cd_cl *mem, const void **hole) {
     atomic_fetch_add(&w->owed, 1); /* it may end before the call does */
@@ -22,7 +24,8 @@ static int32_t hand_kernel(cd_multi_worker *w, void (*run)(void *), void *arg, s
 
 /* ---- native kernels on the host's memory ---- */
 
-/* Hands out the walk again and again: the kernel comes back where it would have to wait long for another device. */
+/* Hands out the walk again and again: the kernel comes back where it would have to wait long for
+ * another device. */
 void cd_multi_native_pass(cd_multi_worker *w, void (*walk)(void *)) {
     while (w->at < w->n) {
         bool lost = false;
@@ -35,8 +38,8 @@ void cd_multi_native_pass(cd_multi_worker *w, void (*walk)(void *)) {
         const uint32_t back = w->back, at = w->at;
         int32_t st = hand_kernel(w, walk, &w, sizeof w, 0, NULL, NULL);
         const int32_t end = cd_multi_api(w)->clFinish(w->cl->queue);
-        if (end || (!st && w->back == back))
-            cd_multi_worker_die(w); /* it may yet be run, at any time */
+        /* it may yet be run, at any time */
+        if (end || (!st && w->back == back)) cd_multi_worker_die(w);
         if (!st) st = end;
         if (st || w->back == back) {
             cd_multi_worker_fail(w, w->back == back ? at : w->at,
@@ -87,7 +90,8 @@ static int32_t hand_native(cd_multi_worker *w, cd_multi_step *s) {
                        s->n_mem ? s->hole : NULL);
 }
 
-/* Windows that cannot be buffers: their content is copied in before the program runs, and out behind it. */
+/* Windows that cannot be buffers: their content is copied in before the program runs, and out
+ * behind it. */
 static int32_t beside(cd_multi_worker *w, cd_multi_step *s, bool out) {
     int32_t st = 0;
     for (uint32_t b = 0; b < s->n_place && !st; b++) {
@@ -172,7 +176,8 @@ static bool fits(const cd_multi_copy_box *b, uint32_t d, const int64_t *stride) 
     return d + 2 == b->rank || (stride[d] >= row * b->n[d + 1] && stride[d] % row == 0);
 }
 
-/* A box, dimension by dimension, down to what one command can copy: a run, or two or three dimensions as a rectangle. */
+/* A box, dimension by dimension, down to what one command can copy: a run, or two or three
+ * dimensions as a rectangle. */
 static int32_t send(const transfer *t, const cd_multi_copy_box *b, uint32_t d, int64_t from,
                     int64_t to) {
     const uint32_t left = b->rank - d;
@@ -180,8 +185,8 @@ static int32_t send(const transfer *t, const cd_multi_copy_box *b, uint32_t d, i
     if (left <= 3 && fits(b, d, b->from) && fits(b, d, b->to)) {
         const size_t n[3] = {(size_t)b->n[b->rank - 1], (size_t)b->n[b->rank - 2],
                              left == 3 ? (size_t)b->n[d] : 1};
-        const size_t f[2] = {(size_t)b->from[b->rank - 2], left == 3 ? (size_t)b->from[d] : 0},
-                     g[2] = {(size_t)b->to[b->rank - 2], left == 3 ? (size_t)b->to[d] : 0};
+        const size_t f[2] = {(size_t)b->from[b->rank - 2], left == 3 ? (size_t)b->from[d] : 0};
+        const size_t g[2] = {(size_t)b->to[b->rank - 2], left == 3 ? (size_t)b->to[d] : 0};
         return send_rect(t, from, to, n, f, g);
     }
     int32_t st = 0;
@@ -190,7 +195,8 @@ static int32_t send(const transfer *t, const cd_multi_copy_box *b, uint32_t d, i
     return st;
 }
 
-/* A copy between memories goes into the queue; one within memory 0 is the host's work, after the queue is empty. */
+/* A copy between memories goes into the queue; one within memory 0 is the host's work, after the
+ * queue is empty. */
 static cdmpp_status hand_copy(cd_multi_worker *w, uint32_t action) {
     cd_multi_executor *r = w->net;
     cd_multi_step *s = &r->step[action];
@@ -242,8 +248,8 @@ static cdmpp_status hand_nothing(cd_multi_worker *w, cd_multi_step *s) {
     return CDMPP_OK;
 }
 
-/* An action is handed to the queue. When somebody asks about its end, its last event gets a callback; an action without any command
- * is done when all before it are. */
+/* An action is handed to the queue. When somebody asks about its end, its last event gets a
+ * callback; an action without any command is done when all before it are. */
 static cdmpp_status hand(cd_multi_worker *w, uint32_t action) {
     cd_multi_step *s = &w->net->step[action];
     s->handed_s = s->start_s = s->end_s = cd_multi_pass_now(w->net);
@@ -300,14 +306,15 @@ static void let_go(cd_multi_worker *w) {
     }
 }
 
-/* Waits for the first n actions, which were handed out, reads their times, and finds out whether one has failed. */
+/* Waits for the first n actions, which were handed out, reads their times, and finds out whether
+ * one has failed. */
 static void settle(cd_multi_worker *w, uint32_t n, cdmpp_status code) {
     cd_multi_executor *r = w->net;
     int32_t st = cd_multi_api(w)->clFinish(w->cl->queue);
     for (uint32_t i = 0; i < n && !st; i++) {
         cd_multi_step *s = step_of(w, i);
-        if (s->native && atomic_load(&s->word.value) != cd_multi_pass_value(r, false))
-            st = -14; /* handed out and never run */
+        /* handed out and never run */
+        if (s->native && atomic_load(&s->word.value) != cd_multi_pass_value(r, false)) st = -14;
         else if (s->asked || s->native)
             (void)cd_counter_wait(&s->word, cd_multi_pass_value(r, false), -w->spin_s);
         else cd_counter_set(&s->word, cd_multi_pass_value(r, false));
@@ -334,7 +341,8 @@ void cd_multi_queue_pass(cd_multi_worker *w) {
         cd_multi_step *s = step_of(w, i);
         bool lost = false;
         if (!cd_multi_worker_may_go(w, i)) break;
-        if (s->n_wait) { /* its queue goes on meanwhile; who has nothing there may look, others sleep */
+        /* its queue goes on meanwhile; who has nothing there may look, others sleep */
+        if (s->n_wait) {
             const bool busy = i && atomic_load(&step_of(w, i - 1)->word.value) <
                                        cd_multi_pass_value(w->net, false);
             (void)cd_multi_api(w)->clFlush(w->cl->queue);

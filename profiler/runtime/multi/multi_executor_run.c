@@ -1,4 +1,5 @@
-/* The devices' threads, the passes, and the walk over actions of devices that work on the host's memory. */
+/* The devices' threads, the passes, and the walk over actions of devices that work on the host's
+ * memory. */
 #include <string.h>
 
 #include "profiler/host/host.h"
@@ -130,8 +131,8 @@ static cdmpp_status outcome(cd_multi_executor *r, uint32_t *failed, cdmpp_err *e
     return r->worker[d].status;
 }
 
-/* Growing the pass counter starts all threads; they count themselves out. The words of steps are not reset: each pass has values of
- * its own. */
+/* Growing the pass counter starts all threads; they count themselves out. The words of steps are
+ * not reset: each pass has values of its own. */
 cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *ran,
                                     double *total_s, uint32_t *failed, cdmpp_err *err) {
     const uint32_t n = r->dn->n_action;

@@ -1,4 +1,5 @@
-/* The steps that devices wait for, what becomes of them after a failure, and the protection against drivers that run something late. */
+/* The steps that devices wait for, what becomes of them after a failure, and the protection against
+ * drivers that run something late. */
 #include <sched.h>
 
 #include "profiler/runtime/multi/multi_executor_internal.h"
@@ -40,7 +41,8 @@ void cd_multi_worker_fail(cd_multi_worker *w, uint32_t from, cdmpp_status st) {
     cd_multi_worker_lose(w, from);
 }
 
-/* Either the kernel sees that its device is dead, or cd_multi_worker_die sees it inside: all threads see one order of both. */
+/* Either the kernel sees that its device is dead, or cd_multi_worker_die sees it inside: all
+ * threads see one order of both. */
 bool cd_multi_worker_enter(cd_multi_worker *w) {
     atomic_fetch_add(&w->inside, 1);
     return !atomic_load(&w->dead);

@@ -1,5 +1,5 @@
-/* A network on this processor: a plan of where tensors, packed weights and scratch lie, one block of memory for all of it, the
- * programs loaded, and the passes. */
+/* A network on this processor: a plan of where tensors, packed weights and scratch lie, one block
+ * of memory for all of it, the programs loaded, and the passes. */
 
 #include <errno.h>
 #include <math.h>
@@ -143,7 +143,8 @@ static bool all_before(const cd_executor *r, const users *a, const users *b) {
     return true;
 }
 
-/* May two tensors live at the same time? Not if all users of one come before the first user of the other, who makes it. */
+/* May two tensors live at the same time? Not if all users of one come before the first user of the
+ * other, who makes it. */
 static bool meet(const void *ctx, uint32_t a, uint32_t b) {
     const cd_executor *r = ctx;
     const users *x = &r->users[a], *y = &r->users[b];
@@ -181,7 +182,8 @@ static cdmpp_status place_all(cd_executor *r, int64_t *least, cdmpp_err *err) {
     return cd_executor_memory_apart(r->plan, r->n_plan, meet, r, &r->bytes.all, least, err);
 }
 
-/* The plan's first entries are the net's tensors (same numbers); packed weights and scratch follow as steps need them. */
+/* The plan's first entries are the net's tensors (same numbers); packed weights and scratch follow
+ * as steps need them. */
 static cdmpp_status make_plan(cd_executor *r, cdmpp_err *err) {
     const cd_executor_net *n = r->net;
     r->plan = CD_NEWN(&r->arena, cd_executor_memory_tensor, most_places(n) + 1);
@@ -214,7 +216,8 @@ static cdmpp_status make_plan(cd_executor *r, cdmpp_err *err) {
 
 /* ---- memory ---- */
 
-/* One mapping for everything, with huge pages where the system gives them; the programs' arguments point into it. */
+/* One mapping for everything, with huge pages where the system gives them; the programs' arguments
+ * point into it. */
 static cdmpp_status make_block(cd_executor *r, cdmpp_err *err) {
     enum { PAGE = 4096 };
     r->n_block = (size_t)r->bytes.all + PAGE;
@@ -240,8 +243,8 @@ static void pack_copies(cd_executor *r, uint32_t tensor) {
                         at(r, c->place));
 }
 
-/* Inputs and weights get the content of cd_tensor_fill, by tensor number, so that the same network computes the same values
- * everywhere. */
+/* Inputs and weights get the content of cd_tensor_fill, by tensor number, so that the same network
+ * computes the same values everywhere. */
 static cdmpp_status fill(cd_executor *r, cdmpp_err *err) {
     for (uint32_t t = 0; t < r->net->n_tensor; t++) {
         const cd_executor_net_tensor *x = &r->net->tensor[t];
@@ -366,7 +369,8 @@ static void from_pieces(const cd_executor *r, cd_executor_ran *ran) {
     }
 }
 
-/* With `ran` the clock is read around each step, which costs a little: total_s is then slightly longer than without. */
+/* With `ran` the clock is read around each step, which costs a little: total_s is then slightly
+ * longer than without. */
 void cd_executor_pass(cd_executor *r, cd_executor_ran *ran, double *total_s) {
     const uint32_t n = r->net->n_step;
     set_threads(r); /* another network may have set others */

@@ -6,10 +6,8 @@
 #include "profiler/runtime/single/single_internal.h"
 
 enum { LEAST_TURNS = 9, MOST_TURNS = 2000, LEAST_PASSES = 3, MOST_PASSES = 200 };
-static const double
-    BUDGET_S = 2,
-    TURN_S = 0.02,
-    PAUSE_S = 0.02; /* libgomp's threads poll for a few milliseconds after a parallel loop */
+/* libgomp's threads poll for a few milliseconds after a parallel loop */
+static const double BUDGET_S = 2, TURN_S = 0.02, PAUSE_S = 0.02;
 
 typedef struct {
     cd_op_profile_net m;
@@ -86,10 +84,6 @@ static cdmpp_status compare_values(const runs *r, cdmpp_err *err) {
 
 /* ---- turns ---- */
 
-static double quantile(const double *sorted, uint32_t n, double q) {
-    return sorted[(uint32_t)(q * (n - 1) + 0.5)];
-}
-
 /* The median pass of a turn. */
 static double turn(cd_executor *r, double *best_s) {
     const struct timespec pause = {0, (long)(PAUSE_S * 1e9)};
@@ -119,7 +113,8 @@ static cdmpp_status turns(runs *r, double budget_s, const volatile sig_atomic_t 
         double *v = &r->turn[(size_t)k * MOST_TURNS];
         cd_sort_doubles(v, n);
         r->out[k].median_s = cd_sort_median(v, n);
-        r->out[k].low_s = quantile(v, n, 0.25), r->out[k].high_s = quantile(v, n, 0.75);
+        r->out[k].low_s = cd_sort_quantile(v, n, 0.25),
+        r->out[k].high_s = cd_sort_quantile(v, n, 0.75);
         r->out[k].turns = n;
     }
     return CDMPP_OK;

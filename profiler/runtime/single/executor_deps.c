@@ -1,5 +1,6 @@
-/* From the tensors that steps read and write to the steps that they wait for: a tensor's last writer and its readers since then
- * give the edges; one sweep over the steps, which are in an order that respects them, gives the chains. */
+/* From the tensors that steps read and write to the steps that they wait for: a tensor's last
+ * writer and its readers since then give the edges; one sweep over the steps, which are in an order
+ * that respects them, gives the chains. */
 #include "profiler/runtime/single/single_internal.h"
 
 #include <string.h>
@@ -11,7 +12,8 @@ typedef struct {
 /* Who used a tensor last. */
 typedef struct {
     uint32_t writer; /* UINT32_MAX: none yet */
-    uint32_t reader; /* of the chain of readers since: number in `read`; UINT32_MAX: none */
+    /* of the chain of readers since: number in `read`; UINT32_MAX: none */
+    uint32_t reader;
 } use;
 
 typedef struct {
@@ -26,7 +28,8 @@ typedef struct {
     size_t n_read, n_edge, cap;
 } walk;
 
-/* An edge, once: all edges to one step are added one behind the other, so only the last ones need a look. */
+/* An edge, once: all edges to one step are added one behind the other, so only the last ones need a
+ * look. */
 static void join(walk *w, uint32_t from, uint32_t to) {
     if (from == UINT32_MAX || from == to) return;
     for (size_t k = w->n_edge; k-- > 0 && w->edge[k].to == to;)
@@ -34,7 +37,8 @@ static void join(walk *w, uint32_t from, uint32_t to) {
     w->edge[w->n_edge++] = (edge){from, to};
 }
 
-/* Step k reads or writes a tensor: after its writer; a writer also after all that have read it since. */
+/* Step k reads or writes a tensor: after its writer; a writer also after all that have read it
+ * since. */
 static void use_of(walk *w, uint32_t step, uint32_t tensor, bool written) {
     use *u = &w->use[tensor];
     join(w, u->writer, step);
@@ -59,7 +63,8 @@ static void find_edges(walk *w) {
     }
 }
 
-/* Edges sorted by where they begin (next), counts of those that end (n_after), and the closure (before). */
+/* Edges sorted by where they begin (next), counts of those that end (n_after), and the closure
+ * (before). */
 static void order(const walk *w, cd_executor_deps *d) {
     for (size_t e = 0; e < w->n_edge; e++) d->first[w->edge[e].from + 1]++;
     for (uint32_t k = 0; k < d->n; k++) d->first[k + 1] += d->first[k];

@@ -1,4 +1,5 @@
-/* Offsets for tensors, greedy by size: the largest first, each in the lowest gap that those which live with it leave. */
+/* Offsets for tensors, greedy by size: the largest first, each in the lowest gap that those which
+ * live with it leave. */
 #include "profiler/runtime/single/single_internal.h"
 
 #include <stdlib.h>
@@ -59,8 +60,8 @@ static bool together(const cd_executor_memory_tensor *t, const rule *r, uint32_t
     return r->meet ? r->meet(r->ctx, a, b) : t[b].first <= t[a].last && t[a].first <= t[b].last;
 }
 
-/* Offsets in the order given: for each tensor the spans of those placed before that may live with it, sorted, and the lowest gap
- * between them. */
+/* Offsets in the order given: for each tensor the spans of those placed before that may live with
+ * it, sorted, and the lowest gap between them. */
 static void place(cd_executor_memory_tensor *t, const rule *r, const big *order, uint32_t n,
                   span *taken) {
     for (uint32_t k = 0; k < n; k++) {
@@ -81,13 +82,15 @@ typedef struct {
     int64_t change;
 } event;
 
-/* At one step what begins counts before what ended the step before: events are at first and last + 1. */
+/* At one step what begins counts before what ended the step before: events are at first and last +
+ * 1. */
 static int by_step(const void *a, const void *b) {
     const event *x = a, *y = b;
     return (x->step > y->step) - (x->step < y->step);
 }
 
-/* The most bytes that live at once when steps run in their order: a sum over births and deaths sorted by step. */
+/* The most bytes that live at once when steps run in their order: a sum over births and deaths
+ * sorted by step. */
 static int64_t peak(const cd_executor_memory_tensor *t, uint32_t n, event *e) {
     int64_t now = 0, most = 0;
     for (uint32_t k = 0; k < n; k++) {

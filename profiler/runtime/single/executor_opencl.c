@@ -1,5 +1,5 @@
-/* A network on one OpenCL device: each program compiled once, tensors and scratch put into buffers of the device that they share in
- * turns, one queue. */
+/* A network on one OpenCL device: each program compiled once, tensors and scratch put into buffers
+ * of the device that they share in turns, one queue. */
 #include "profiler/runtime/single/single_internal.h"
 
 typedef struct {
@@ -45,7 +45,8 @@ static bool always(const cd_executor_net_tensor *t) { return t->role != CD_TENSO
 
 /* ---- slots ---- */
 
-/* From which step to which each tensor is used; refuses parameters that do not fit, packed ones, and reads before the first write. */
+/* From which step to which each tensor is used; refuses parameters that do not fit, packed ones,
+ * and reads before the first write. */
 static cdmpp_status find_lives(cd_executor_opencl *r, cdmpp_err *err) {
     const cd_executor_net *n = r->net;
     for (uint32_t t = 0; t < n->n_tensor; t++) r->life[t] = (life){UINT32_MAX, 0, UINT32_MAX};
@@ -70,7 +71,8 @@ static cdmpp_status find_lives(cd_executor_opencl *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A slot for `bytes` from step k on: the smallest free one that is large enough, else the largest free one grows. */
+/* A slot for `bytes` from step k on: the smallest free one that is large enough, else the largest
+ * free one grows. */
 static uint32_t take(cd_executor_opencl *r, int64_t bytes, uint32_t k, uint32_t until) {
     uint32_t best = UINT32_MAX;
     for (uint32_t s = 0; s < r->n_slot && until != UINT32_MAX; s++) {
@@ -87,7 +89,8 @@ static uint32_t take(cd_executor_opencl *r, int64_t bytes, uint32_t k, uint32_t 
     return best;
 }
 
-/* Slots of a step's buffers: scratch for this step only, a tensor from its first step to its last. */
+/* Slots of a step's buffers: scratch for this step only, a tensor from its first step to its
+ * last. */
 static void place_step(cd_executor_opencl *r, uint32_t k) {
     const cd_codegen_code *c = code_of(r, k);
     for (uint32_t b = 0; b < c->n_buffer; b++) {
@@ -102,8 +105,8 @@ static void place_step(cd_executor_opencl *r, uint32_t k) {
     }
 }
 
-/* Tensors that live always get slots of their own first; then, step by step, each other tensor and scratch takes a slot. Buffers
- * are made when the sizes of all slots are known. */
+/* Tensors that live always get slots of their own first; then, step by step, each other tensor and
+ * scratch takes a slot. Buffers are made when the sizes of all slots are known. */
 static cdmpp_status make_slots(cd_executor_opencl *r, cdmpp_err *err) {
     uint32_t most = r->net->n_tensor;
     for (uint32_t k = 0; k < r->net->n_step; k++) most += code_of(r, k)->n_buffer;
@@ -276,8 +279,8 @@ static cdmpp_status read_times(cd_executor_opencl *r, cd_executor_ran *ran, cdmp
     return CDMPP_OK;
 }
 
-/* All kernels are handed to the queue at once; the clock stops when the queue is empty. Events are made only where times are
- * wanted. */
+/* All kernels are handed to the queue at once; the clock stops when the queue is empty. Events are
+ * made only where times are wanted. */
 cdmpp_status cd_executor_opencl_pass(cd_executor_opencl *r, cd_executor_ran *ran, double *total_s,
                                      cdmpp_err *err) {
     const cd_opencl_api *a = &r->device->api;

@@ -1,4 +1,5 @@
-/* From a plan to what each of its calls waits for, and whether the plan can be run at all: every iteration once, and no units that wait for each other. */
+/* From a plan to what each of its calls waits for, and whether the plan can be run at all: every
+ * iteration once, and no units that wait for each other. */
 #include "profiler/runtime/single/single_internal.h"
 
 #define NONE UINT32_MAX
@@ -48,7 +49,8 @@ static cdmpp_status allocate(maker *m, cd_arena *a, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The lists of who waits for a step, turned around: filled from their ends, which are then their beginnings. */
+/* The lists of who waits for a step, turned around: filled from their ends, which are then their
+ * beginnings. */
 static void turn(maker *m) {
     const cd_executor_deps *d = m->d;
     for (uint32_t k = 0; k < d->n; k++) m->before_first[k + 1] = m->before_first[k] + d->n_after[k];
@@ -60,7 +62,8 @@ static void turn(maker *m) {
 
 /* ---- every iteration once ---- */
 
-/* A whole program and its parts exclude each other: the whole is all iterations of all of its nodes. */
+/* A whole program and its parts exclude each other: the whole is all iterations of all of its
+ * nodes. */
 static cdmpp_status take(maker *m, uint32_t k, cdmpp_err *err) {
     const cd_executor_call *c = &m->out->call[k];
     if (c->step >= m->n->n_step)
@@ -121,7 +124,8 @@ static uint32_t nodes_before(const maker *m, uint32_t k, uint32_t *to) {
     return n;
 }
 
-/* What a unit has waited for once in a pass, it need not wait for again: `seen` (n_node) is the last unit that did. Units come one after the other. */
+/* What a unit has waited for once in a pass, it need not wait for again: `seen` (n_node) is the
+ * last unit that did. Units come one after the other. */
 static cdmpp_status list_waits(maker *m, cd_arena *a, uint32_t *before, uint32_t *seen,
                                cdmpp_err *err) {
     cd_executor_pieces *o = m->out;
@@ -143,7 +147,8 @@ static cdmpp_status list_waits(maker *m, cd_arena *a, uint32_t *before, uint32_t
     return CDMPP_OK;
 }
 
-/* The plan played through: every unit goes as far as it can, again and again. left (n_node): pieces that have not ended. */
+/* The plan played through: every unit goes as far as it can, again and again. left (n_node): pieces
+ * that have not ended. */
 static cdmpp_status play(const maker *m, uint32_t *at, uint32_t *left, uint32_t *before,
                          cdmpp_err *err) {
     const cd_executor_pieces *o = m->out;

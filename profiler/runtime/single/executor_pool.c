@@ -1,5 +1,5 @@
-/* Workers that share a heap of ready steps. A pass is a number that grows: workers wait for it, first by polling, then asleep on a
- * condition. */
+/* Workers that share a heap of ready steps. A pass is a number that grows: workers wait for it,
+ * first by polling, then asleep on a condition. */
 #include "profiler/runtime/single/single_internal.h"
 
 #include <pthread.h>
@@ -122,8 +122,8 @@ static void *worker_main(void *arg) {
     return NULL;
 }
 
-/* The counters are reset before the workers are called, and the caller leaves only after all of them: no worker may see steps of
- * the next pass. */
+/* The counters are reset before the workers are called, and the caller leaves only after all of
+ * them: no worker may see steps of the next pass. */
 void cd_executor_pool_pass(cd_executor_pool *p) {
     const cd_executor_deps *d = p->options.deps;
     cd_affinity all;
@@ -137,8 +137,8 @@ void cd_executor_pool_pass(cd_executor_pool *p) {
     atomic_store(&p->out, 0);
     call_all(p, false);
     work(p, 0);
-    while (atomic_load(&p->out) < p->n_begun)
-        (void)sched_yield(); /* nobody may meet the next pass's steps */
+    /* nobody may meet the next pass's steps */
+    while (atomic_load(&p->out) < p->n_begun) (void)sched_yield();
     cd_affinity_set(&all, 0);
 }
 

@@ -1,4 +1,5 @@
-/* Threads that run the pieces of a plan, each its own list. Nothing is handed out in a pass: a unit only looks at the counters of what it waits for. */
+/* Threads that run the pieces of a plan, each its own list. Nothing is handed out in a pass: a unit
+ * only looks at the counters of what it waits for. */
 #include "profiler/runtime/single/single_internal.h"
 
 #include <errno.h>

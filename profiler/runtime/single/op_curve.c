@@ -1,5 +1,5 @@
-/* A network profiled at several sizes becomes a table of curves: for each group of operators which dimension varies, and the time
- * at each size. */
+/* A network profiled at several sizes becomes a table of curves: for each group of operators which
+ * dimension varies, and the time at each size. */
 #include "profiler/runtime/single/single.h"
 
 #include <math.h>
@@ -35,7 +35,8 @@ static const cd_te_op *operand(const cd_te_dag *g, uint32_t k) {
 
 typedef enum { VARIES, FIXED, APART } kind;
 
-/* Do the operands' dimensions vary with the size, and all in the same way? x is valid only for VARIES. */
+/* Do the operands' dimensions vary with the size, and all in the same way? x is valid only for
+ * VARIES. */
 static kind compare(const sizes *s, uint32_t group, int64_t *x, uint32_t where[2]) {
     const cd_te_dag *first = dag_of(s, 0, group);
     kind found = FIXED;

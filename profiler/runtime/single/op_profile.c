@@ -1,5 +1,6 @@
-/* A network profiled in a child process: the child measures and sends a report and one record for each step through a pipe; the
- * parent waits, with a time limit, and works out shares and key groups. */
+/* A network profiled in a child process: the child measures and sends a report and one record for
+ * each step through a pipe; the parent waits, with a time limit, and works out shares and key
+ * groups. */
 
 #include <errno.h>
 #include <poll.h>
@@ -44,8 +45,8 @@ static bool get_all(int fd, void *p, size_t n, double until) {
         struct pollfd f = {fd, POLLIN, 0};
         const int ready =
             left > 0 ? poll(&f, 1, left > 1000 ? 1000000 : (int)(left * 1000) + 1) : 0;
-        if (ready < 0 && errno == EINTR)
-            return false; /* a signal such as ^C: the caller checks its stop flag */
+        /* a signal such as ^C: the caller checks its stop flag */
+        if (ready < 0 && errno == EINTR) return false;
         const ssize_t k = ready > 0 ? read(fd, at, n) : 0;
         if (k < 0 && errno == EINTR) continue;
         if (k <= 0) return false;
@@ -55,7 +56,8 @@ static bool get_all(int fd, void *p, size_t n, double until) {
     return true;
 }
 
-/* The child's report and steps. A child that is late, dies or is interrupted is killed and waited for. */
+/* The child's report and steps. A child that is late, dies or is interrupted is killed and waited
+ * for. */
 static cdmpp_status receive(int fd, pid_t pid, const cd_op_profile_net *m, double limit_s,
                             cd_op_profile_report *t, cd_op_profile_step *step, cdmpp_err *err) {
     const double until = cd_timing_clock_now(NULL) + limit_s;
@@ -115,7 +117,8 @@ static int by_share(const void *a, const void *b) {
     return x->group < y->group ? -1 : 1;
 }
 
-/* The key groups: those with at least key_share of the time, or, with cover, the largest ones that together reach it. */
+/* The key groups: those with at least key_share of the time, or, with cover, the largest ones that
+ * together reach it. */
 static cdmpp_status mark_keys(cd_op_profile *n, const cd_op_profile_options *o, cdmpp_err *err) {
     rank *r = cd_mem_zalloc(n->n + 1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "shares");
@@ -131,7 +134,8 @@ static cdmpp_status mark_keys(cd_op_profile *n, const cd_op_profile_options *o, 
     return CDMPP_OK;
 }
 
-/* The child's steps become the groups of the profile, each with its share of the sum of all steps in place. */
+/* The child's steps become the groups of the profile, each with its share of the sum of all steps
+ * in place. */
 static cdmpp_status fill(cd_op_profile *n, const cd_workload *w, const cd_program_select *p,
                          const cd_op_profile_net *m, const cd_op_profile_report *t,
                          const cd_op_profile_step *step, const cd_op_profile_options *o,

@@ -3,7 +3,8 @@
 
 #include "profiler/runtime/single/single_internal.h"
 
-/* Matrices get values scaled as trained weights are, so that results neither vanish nor overflow after many layers. */
+/* Matrices get values scaled as trained weights are, so that results neither vanish nor overflow
+ * after many layers. */
 cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_profile_runner *r,
                                          cdmpp_err *err) {
     for (uint32_t t = 0; t < n->n_tensor; t++) {
@@ -115,7 +116,8 @@ cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r) {
 
 /* ---- comparing ---- */
 
-/* The results of the same network with the reference programs, on this processor with one thread. */
+/* The results of the same network with the reference programs, on this processor with one
+ * thread. */
 static cdmpp_status plain_results(const cd_op_profile_net *m, float *to, cdmpp_err *err) {
     cd_executor_net plain = m->net;
     cd_executor *r = NULL;

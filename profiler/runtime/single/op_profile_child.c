@@ -1,5 +1,6 @@
-/* What the child of op_profile measures: passes and steps in place, on this processor or an OpenCL device; on this
- * processor also steps alone. Times of an OpenCL device's steps are by its own clock. */
+/* What the child of op_profile measures: passes and steps in place, on this processor or an OpenCL
+ * device; on this processor also steps alone. Times of an OpenCL device's steps are by its own
+ * clock. */
 #include <math.h>
 #include <string.h>
 
@@ -27,12 +28,6 @@ static cdmpp_status one_pass(void *ctx, unsigned times, double *seconds, cdmpp_e
         *seconds += one;
     }
     return CDMPP_OK;
-}
-
-/* The median of n > 0 numbers, which are sorted by it. */
-static double median(double *v, unsigned n) {
-    cd_sort_doubles(v, n);
-    return cd_sort_median(v, n);
 }
 
 /* ---- passes ---- */
@@ -75,7 +70,7 @@ static cdmpp_status cold_passes(run *x, cdmpp_err *err) {
         CD_TRY(cd_cache_flush_caches(&x->flush, CD_WIPE_ALL, err));
         cd_executor_pass(x->r, NULL, &v[n++]);
     }
-    x->t->cold_s = median(v, n);
+    x->t->cold_s = cd_sort_to_median(v, n);
     return CDMPP_OK;
 }
 
@@ -107,7 +102,7 @@ static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
         x->step[k].start_s = a->start_s;
         x->step[k].end_s = a->end_s;
         x->step[k].worker = a->worker;
-        x->step[k].place_s = median(v, n);
+        x->step[k].place_s = cd_sort_to_median(v, n);
         x->step[k].bytes = x->runner.bytes_of(x->runner.run, k);
     }
     cd_mem_free(all);
@@ -129,7 +124,7 @@ static cdmpp_status alone(run *x, uint32_t k, bool cool, double *out, cdmpp_err 
         v[n++] /= times;
         if (cd_timing_clock_now(NULL) - begin > 50 * ALONE_S) break;
     }
-    *out = median(v, n);
+    *out = cd_sort_to_median(v, n);
     return CDMPP_OK;
 }
 
@@ -184,7 +179,8 @@ static cdmpp_status measure_opencl(run *x, cdmpp_err *err) {
     return st;
 }
 
-/* The check runs first, on an executor of its own, and its failure ends the measurement: times of wrong results are worth nothing. */
+/* The check runs first, on an executor of its own, and its failure ends the measurement: times of
+ * wrong results are worth nothing. */
 static cdmpp_status measure_cpu(run *x, cdmpp_err *err) {
     const cd_op_profile_options *o = x->o;
     const uint32_t workers = o->workers ? o->workers : 1;

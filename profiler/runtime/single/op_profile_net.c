@@ -1,4 +1,5 @@
-/* The network that a profile runs: tensors from the workload's buffers, steps from those groups that have a program. */
+/* The network that a profile runs: tensors from the workload's buffers, steps from those groups
+ * that have a program. */
 #include <string.h>
 
 #include "profiler/runtime/single/single_internal.h"
@@ -44,7 +45,8 @@ static cdmpp_status keep_known(cd_op_profile_net *m, const cd_workload *w, uint3
     return CDMPP_OK;
 }
 
-/* A buffer that no step makes becomes an input (or a weight); of those that are made, the graph's outputs become results. */
+/* A buffer that no step makes becomes an input (or a weight); of those that are made, the graph's
+ * outputs become results. */
 static cdmpp_status make_tensors(cd_op_profile_net *m, const cd_workload *w,
                                  const cd_program_select *p, cdmpp_err *err) {
     m->tensor = CD_NEWN(&m->arena, cd_executor_net_tensor, w->n_buffer + 1);
@@ -70,8 +72,8 @@ static cdmpp_status make_tensors(cd_op_profile_net *m, const cd_workload *w,
     return CDMPP_OK;
 }
 
-/* Arguments are the group's reads, then its write; shapes are those that the program sees (a view has another shape than its
- * buffer). */
+/* Arguments are the group's reads, then its write; shapes are those that the program sees (a view
+ * has another shape than its buffer). */
 static cdmpp_status make_steps(cd_op_profile_net *m, const cd_workload *w,
                                const cd_program_select *p, cdmpp_err *err) {
     m->step = CD_NEWN(&m->arena, cd_executor_net_step, w->n_group + 1);

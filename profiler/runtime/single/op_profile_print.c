@@ -13,8 +13,8 @@ void cd_op_profile_operators(cd_buf *b, const cd_workload *w, const cd_workload_
         cd_buf_puts(b, x->op);
         last = x->op;
     }
-    if (!g->n_node)
-        cd_buf_puts(b, "layout_transform"); /* between two groups, none of the graph's */
+    /* between two groups, none of the graph's */
+    if (!g->n_node) cd_buf_puts(b, "layout_transform");
 }
 
 static const char *first_name(const cd_workload *w, const cd_workload_group *g) {

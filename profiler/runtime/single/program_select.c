@@ -1,5 +1,5 @@
-/* For each task of a network the fastest program: candidates come from given records, from logs, or from random schedules; they are
- * built in batches and measured one after the other. */
+/* For each task of a network the fastest program: candidates come from given records, from logs, or
+ * from random schedules; they are built in batches and measured one after the other. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@ typedef struct {
     bool from_log;
     const char *text;
     size_t len;
-    double
-        cost_s; /* to choose by: of logs what they say, of drawn ones the analytic time where there is a pool */
+    /* to choose by: of logs what they say, of drawn ones the analytic time where there is a pool */
+    double cost_s;
     size_t number; /* in which order they were drawn */
     bool layout;   /* the record's parameters are packed */
 } candidate;

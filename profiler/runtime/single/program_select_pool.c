@@ -1,4 +1,5 @@
-/* Analytic times of random schedules, to choose which are worth measuring (features/analytic/analytic.h): nothing is learned, nothing is run. */
+/* Analytic times of random schedules, to choose which are worth measuring
+ * (features/analytic/analytic.h): nothing is learned, nothing is run. */
 #include <math.h>
 
 #include "features/analytic/analytic.h"

@@ -3,14 +3,18 @@
 #define CD_PROFILER_RUNTIME_SINGLE_INTERNAL_H
 #include "profiler/runtime/single/single.h"
 
-/* Which steps of a network may run at the same time, and which of its tensors therefore live at once.
+/* Which steps of a network may run at the same time, and which of its tensors therefore live at
+ * once.
  *
  *   step 0 ─> 1 ─┬─> 2 ─┐            1 may not run beside any, 2 and 3 may beside each other
  *                └─> 3 ─┴─> 4
  *
- *   (1) of two steps that use one tensor, one of them writing it, the first in the list comes first;
- *   (2) b before a: there is a chain from b to a; two steps without a chain either way may run together;
- *   (3) two tensors may share bytes only where all users of one come before the step that makes the other.
+ *   (1) of two steps that use one tensor, one of them writing it, the first in the list comes
+ *       first;
+ *   (2) b before a: there is a chain from b to a; two steps without a chain either way may run
+ *       together;
+ *   (3) two tensors may share bytes only where all users of one come before the step that makes the
+ *       other.
  * Read-only once made; any thread. */
 
 #define CD_EXECUTOR_DEPS_MAX 32768 /* steps: chains are kept as bits, n^2 / 8 bytes */
@@ -59,8 +63,9 @@ int64_t cd_executor_memory_room(int64_t bytes);
 cdmpp_status cd_executor_memory_plan(cd_executor_memory_tensor *t, uint32_t n, int64_t *total,
                                      int64_t *least, cdmpp_err *err);
 
-/* The same where steps have no one order: meet() tells which two tensors may live at the same time. It is symmetric, and
- * true at least for those whose lives, by number, overlap. *least stays that of the order. */
+/* The same where steps have no one order: meet() tells which two tensors may live at the same time.
+ * It is symmetric, and true at least for those whose lives, by number, overlap. *least stays that
+ * of the order. */
 typedef bool cd_executor_memory_meet(const void *ctx, uint32_t a, uint32_t b);
 cdmpp_status cd_executor_memory_apart(cd_executor_memory_tensor *t, uint32_t n,
                                       cd_executor_memory_meet *meet, const void *ctx,
@@ -70,16 +75,18 @@ cdmpp_status cd_executor_memory_apart(cd_executor_memory_tensor *t, uint32_t n,
  *
  *   tensors ──> slots (a device buffer each)       step 0, 1, ...: kernels in one queue, in order
  *
- *   (1) programs are compiled at open, each once; equal programs of several steps share their object;
- *   (2) inner tensors and scratch take turns in slots: the smallest that is free and large enough, else the largest
- *       grows; inputs, weights and results have slots of their own;
+ *   (1) programs are compiled at open, each once; equal programs of several steps share their
+ *       object;
+ *   (2) inner tensors and scratch take turns in slots: the smallest that is free and large enough,
+ *       else the largest grows; inputs, weights and results have slots of their own;
  *   (3) inputs and weights begin as cd_tensor_fill says, until written;
- *   (4) a pass is handed out at once and waited for at its end: total_s is the host's clock, steps' times the device's.
+ *   (4) a pass is handed out at once and waited for at its end: total_s is the host's clock, steps'
+ *       times the device's.
  * One thread. */
 
 typedef struct cd_executor_opencl cd_executor_opencl;
-/* device: opencl_device.h. Errors: EBACKEND (no device; a program that does not compile, with its step), EREJECTED (too
- * much for the device), EINVALID (as cd_executor_open), ENOMEM. */
+/* device: opencl_device.h. Errors: EBACKEND (no device; a program that does not compile, with its
+ * step), EREJECTED (too much for the device), EINVALID (as cd_executor_open), ENOMEM. */
 cdmpp_status cd_executor_opencl_open(CD_KEEP const cd_executor_net *n, const char *device,
                                      CD_GIVE cd_executor_opencl **out, cdmpp_err *err);
 void cd_executor_opencl_close(CD_TAKE cd_executor_opencl *r); /* NULL is fine */
@@ -92,16 +99,18 @@ cdmpp_status cd_executor_opencl_write(cd_executor_opencl *r, uint32_t tensor, co
 cdmpp_status cd_executor_opencl_read(cd_executor_opencl *r, uint32_t tensor, void *to,
                                      cdmpp_err *err);
 int64_t cd_executor_opencl_bytes(const cd_executor_opencl *r); /* of all slots */
-cd_executor_step_bytes
-cd_executor_opencl_bytes_of(const cd_executor_opencl *r,
-                            uint32_t step); /* as cd_executor_bytes_of, in the device's memory */
+/* as cd_executor_bytes_of, in the device's memory */
+cd_executor_step_bytes cd_executor_opencl_bytes_of(const cd_executor_opencl *r, uint32_t step);
 
 /* Steps of a network on several threads, each as soon as what it waits for is done.
  *
- *   ready steps: a heap ──> worker 0 (the caller), worker 1, ...      of those ready the one with the largest rank
+ *   ready steps: a heap ─> worker 0 (the caller), worker 1, ...  of those ready the one with the
+ *                                                                largest rank
  *
- *   (1) a step runs once, after all that it waits for, on one worker; values do not depend on which;
- *   (2) worker w stays on one processor, where there are as many: of n workers the last n that the caller may use;
+ *   (1) a step runs once, after all that it waits for, on one worker; values do not depend on
+ *       which;
+ *   (2) worker w stays on one processor, where there are as many: of n workers the last n that the
+ *       caller may use;
  *   (3) between passes workers wait without using a processor.
  * One pass at a time. */
 
@@ -125,7 +134,8 @@ void cd_executor_pool_pass(cd_executor_pool *p);
 
 /* Pieces of steps on threads by a plan (cd_executor_plan).
  *
- *   node: a part of a step, or the whole step     ended[node]: its pieces that have ended, over all passes
+ *   node: a part of a step, or the whole step     ended[node]: its pieces that have ended, over all
+ *                                                 passes
  *   a call waits until ended[node] is what this pass makes it, for each node in its list
  *
  * One pass at a time. */
@@ -136,8 +146,8 @@ typedef struct cd_executor_pieces {          /* a plan that can be run, all in a
     const cd_executor_call *call;
     uint32_t *node;    /* (n_call) of which it is a piece */
     uint32_t *n_piece; /* (n_node) */
-    uint32_t *wait_first,
-        *wait; /* (n_call + 1); nodes with pieces on other units, each once a unit */
+    /* (n_call + 1); nodes with pieces on other units, each once a unit */
+    uint32_t *wait_first, *wait;
 } cd_executor_pieces;
 /* What each call waits for. Errors: EINVALID (see cd_executor_open), ERANGE (units), ENOMEM. */
 cdmpp_status cd_executor_pieces_make(const cd_executor_net *n, const cd_executor_plan *p,
@@ -151,7 +161,8 @@ typedef struct cd_executor_units_options {
     void (*call)(void *ctx, uint32_t call, uint32_t unit);
     void *ctx;
 } cd_executor_units_options;
-/* Unit u is on processor u of the last n_unit that the caller may use, where there are as many. Errors: EIO (no thread), ENOMEM. */
+/* Unit u is on processor u of the last n_unit that the caller may use, where there are as many.
+ * Errors: EIO (no thread), ENOMEM. */
 cdmpp_status cd_executor_units_new(const cd_executor_units_options *a,
                                    CD_GIVE cd_executor_units **out, cdmpp_err *err);
 void cd_executor_units_free(CD_TAKE cd_executor_units *u); /* NULL is fine; ends the threads */
@@ -172,11 +183,13 @@ typedef struct cd_op_profile_net {
     uint32_t *group, *task; /* (n_step) */
     double *seconds;        /* (n_step) alone, as it was chosen by */
     double *scalar;         /* (n_tensor) NaN: none */
-    const void **
-        known; /* (n_tensor) whole content that the graph knows, as indices of a Gather: they decide which memory is read; NULL: none */
+    /* (n_tensor) whole content that the graph knows, as indices of a Gather: they decide which
+     * memory is read; NULL: none */
+    const void **known;
 } cd_op_profile_net;
 
-/* All groups that have a program become steps; the rest of the tensors become inputs. Errors: EBACKEND (no group has a program), ENOMEM. */
+/* All groups that have a program become steps; the rest of the tensors become inputs. Errors:
+ * EBACKEND (no group has a program), ENOMEM. */
 cdmpp_status cd_op_profile_net_make(cd_op_profile_net *m, const cd_workload *w,
                                     const cd_program_select *p, cdmpp_err *err);
 /* Bytes of a buffer of the workload. */
@@ -207,21 +220,24 @@ typedef struct cd_op_profile_runner {
     void *run;
     cdmpp_status (*write)(void *run, uint32_t tensor, const void *from, cdmpp_err *err);
     cdmpp_status (*read)(void *run, uint32_t tensor, void *to, cdmpp_err *err);
-    cdmpp_status (*pass)(void *run, cd_executor_ran *ran, double *total_s,
-                         cdmpp_err *err); /* ran: NULL or (n_step) */
+    /* ran: NULL or (n_step) */
+    cdmpp_status (*pass)(void *run, cd_executor_ran *ran, double *total_s, cdmpp_err *err);
     cd_executor_step_bytes (*bytes_of)(const void *run, uint32_t step);
 } cd_op_profile_runner;
 /* This processor as a runner, and an OpenCL device. */
 cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r);
 cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r);
-/* Writes matrices of weights, with values scaled as trained ones are. Errors: those of the runner, ENOMEM. */
+/* Writes matrices of weights, with values scaled as trained ones are. Errors: those of the runner,
+ * ENOMEM. */
 cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_profile_runner *r,
                                          cdmpp_err *err);
-/* Writes the scalars whose values the network knows (cd_workload_buffer: value), and its known contents. Errors: those of the runner. */
+/* Writes the scalars whose values the network knows (cd_workload_buffer: value), and its known
+ * contents. Errors: those of the runner. */
 cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r,
                                          cdmpp_err *err);
-/* Runs the network on r, and on this processor the same network of programs without schedules, on the same content: t->max_error says how far the
- * results are apart. Errors: EUSAGE (a step without a reference), ENUMERIC (a result that is no number), those of the runner. */
+/* Runs the network on r, and on this processor the same network of programs without schedules, on
+ * the same content: t->max_error says how far the results are apart. Errors: EUSAGE (a step without
+ * a reference), ENUMERIC (a result that is no number), those of the runner. */
 cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_profile_runner *r,
                                       cd_op_profile_report *t, cdmpp_err *err);
 /* The same with the network run on this processor. */
@@ -229,11 +245,13 @@ cdmpp_status cd_op_profile_check(const cd_op_profile_net *m, const cd_op_profile
                                  cd_op_profile_report *t, cdmpp_err *err);
 /* ---- analytic times of random schedules (program_select_pool.c) ---- */
 typedef struct cd_program_pool cd_program_pool;
-/* vector_bytes: of the code. Errors: ENOMEM, ESCHEMA (a number that the device does not say, its key named). */
+/* vector_bytes: of the code. Errors: ENOMEM, ESCHEMA (a number that the device does not say, its
+ * key named). */
 cdmpp_status cd_program_pool_new(CD_KEEP const cd_device *device, uint32_t vector_bytes,
                                  CD_GIVE cd_program_pool **out, cdmpp_err *err);
 void cd_program_pool_free(CD_TAKE cd_program_pool *p); /* NULL is fine */
-/* Of the program of the record; infinite where it has none (programs of GPUs, extents that are no constants), so that it stands last. Errors: ENOMEM. */
+/* Of the program of the record; infinite where it has none (programs of GPUs, extents that are no
+ * constants), so that it stands last. Errors: ENOMEM. */
 cdmpp_status cd_program_pool_seconds(cd_program_pool *p, const cd_task *task, const cd_record *r,
                                      double *seconds, cdmpp_err *err);
 #endif

@@ -1,5 +1,5 @@
-/* The frame of a command: exit codes, who reports an error, and that a full disk is an error. Each run is a process of its own,
- * as it is for a user: it has its own standard output and signals. */
+/* The frame of a command: exit codes, who reports an error, and that a full disk is an error. Each
+ * run is a process of its own, as it is for a user: it has its own standard output and signals. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,8 +39,8 @@ static cdmpp_status work(cd_command_run *r, void *options, cdmpp_err *err) {
         cd_buf b = {0};
         cd_buf_puts(&b, "text");
         const cdmpp_status st = cd_command_print(&b, err);
-        if (!strcmp(o->mode, "finish"))
-            _exit(cd_command_finish(r, st, err, false)); /* as the verbs of a command do */
+        /* as the verbs of a command do */
+        if (!strcmp(o->mode, "finish")) _exit(cd_command_finish(r, st, err, false));
         return st;
     }
     if (!strcmp(o->mode, "signal")) {
@@ -132,8 +132,8 @@ static void exit_codes_and_messages(void **s) {
 TEST(work_that_looks_at_no_signal_is_ended) {
     tmp_dir d = tmp_make();
     char *argv[] = {(char[]){"demo"}, (char[]){"--mode=deaf"},
-                    (char *)(uintptr_t)tmp_path(&d, "result"), NULL},
-         out[2000];
+                    (char *)(uintptr_t)tmp_path(&d, "result"), NULL};
+    char out[2000];
     assert_int_equal(run(argv, NULL, out, sizeof out), 130);
     assert_string_equal(out, "stopped: what was not written yet is lost\n");
     assert_int_equal(rmdir(d.path), 0); /* nothing is left in it */
@@ -152,13 +152,13 @@ TEST(a_reader_that_goes_away_ends_a_command_without_a_word) {
                                           {"--help", NULL, NULL}};
     for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
         char *argv[] = {(char[]){"demo"}, (char *)(uintptr_t)line[i][0],
-                        (char *)(uintptr_t)line[i][1], NULL},
-             out[2000];
+                        (char *)(uintptr_t)line[i][1], NULL};
+        char out[2000];
         assert_int_equal(run(argv, UNREAD, out, sizeof out), -SIGPIPE);
         assert_string_equal(out, "");
     }
-    char *fails[] = {(char[]){"demo"}, (char[]){"--mode=fail"}, NULL},
-         out[2000]; /* nothing was written: the error is told */
+    /* nothing was written: the error is told */
+    char *fails[] = {(char[]){"demo"}, (char[]){"--mode=fail"}, NULL}, out[2000];
     assert_int_equal(run(fails, UNREAD, out, sizeof out), 4);
     assert_string_equal(out, "demo: error: too large [ERANGE]\n");
 }

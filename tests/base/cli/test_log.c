@@ -244,6 +244,31 @@ TEST(progress_lines) {
     }
 }
 
+/* The bar goes, and nothing takes its place. */
+TEST(progress_cleared) {
+    cd_log log;
+    cd_progress p;
+    char text[4096];
+    FILE *f = tmpfile();
+    assert_non_null(f);
+    cd_log_init(&log, "x", f);
+    cd_progress_begin(&p, &log, "ask", "networks", 5);
+    cd_progress_clear(&p); /* none was drawn */
+    assert_int_equal(ftell(f), 0);
+    cd_progress_begin(&p, &log, "ask", "networks", 5);
+    p.tty = true;
+    p.every_s = 0;
+    cd_progress_step(&p, 3);
+    cd_progress_clear(&p);
+    rewind(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    assert_non_null(strstr(text, "3/5 networks"));
+    assert_string_equal(text + strlen(text) - strlen("\r\033[K"), "\r\033[K");
+    assert_null(strchr(text, '\n'));
+    cd_log_done(&log);
+    fclose(f);
+}
+
 /* A library's log: nobody hears it. */
 TEST(nobody_hears) {
     cd_log log;
@@ -261,4 +286,4 @@ TEST(nobody_hears) {
 }
 
 TESTS(NULL, NULL, nobody_hears, levels, errors, warnings_are_kept, long_text_is_whole,
-      lines_do_not_mix, progress_text, progress_on_a_terminal, progress_lines)
+      lines_do_not_mix, progress_text, progress_on_a_terminal, progress_lines, progress_cleared)

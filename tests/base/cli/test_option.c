@@ -194,7 +194,8 @@ static bool holds(const cd_buf *b, const char *before, const char *name, const c
 }
 
 /* A row without help is an older name: read like the others, shown nowhere. */
-/* What is written may be named by nothing else: by the same text, or by another name of a file that is there. */
+/* What is written may be named by nothing else: by the same text, or by another name of a file that
+ * is there. */
 TEST(outputs_are_no_inputs) {
     static const char *const bad[][2] = {{"x -o f --model f", "--out would overwrite --model f"},
                                          {"x -o f f", "--out would overwrite f"},

@@ -7,11 +7,10 @@ static const cd_option rows[] = {
     {"form", 0, "FORM", CD_OPTION_WORD, 0, "plain|rich", 1, ".form"},
     {"force", 'f', NULL, CD_OPTION_FLAG, 0, NULL, 1, "Write"},
 };
-static const char *const use[] = {"[OPTION...] FILE", "--form FORM", NULL}, *const titles[] = {
-                                                                                "First", "Second"};
-static const char *const example[] = {"One", "x --out a", "Two", ".y", NULL}, *const see[] = {
-                                                                                  "y(1)", "z(5)",
-                                                                                  NULL};
+static const char *const use[] = {"[OPTION...] FILE", "--form FORM", NULL};
+static const char *const titles[] = {"First", "Second"};
+static const char *const example[] = {"One", "x --out a", "Two", ".y", NULL};
+static const char *const see[] = {"y(1)", "z(5)", NULL};
 static const cd_command one = {.name = "de-mo",
                                .brief = "do nothing",
                                .use = use,
@@ -198,4 +197,28 @@ TEST(whole_pages) {
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, whole_pages)
+/* A verb without a synopsis is a program: it has a line in the page, and its own completion. */
+TEST(verbs_that_are_programs) {
+    static const cd_command run = {.name = "up run", .brief = "starts up-run"};
+    static const cd_command *const programs[] = {&run, NULL};
+    static const cd_command top = {
+        .name = "up", .brief = "starts others", .use = use, .about = "Text.", .verb = programs};
+    cd_buf b = {0};
+    cd_option_man(&b, &top);
+    cd_buf_put(&b, "", 1);
+    assert_non_null(strstr(b.p, ".SH COMMANDS\n.TP\n\\fBrun\\fR\nstarts up\\-run\n"));
+    assert_null(strstr(b.p, ".SH COMMAND RUN"));
+    cd_buf_clear(&b);
+    cd_option_bash(&b, &top);
+    cd_buf_put(&b, "", 1);
+    assert_non_null(
+        strstr(b.p, "${COMP_WORDS[1]} == run ]]; then _cdmpp_program up-run; return; fi\n"));
+    assert_null(strstr(b.p, "_up_run()"));
+    cd_buf_clear(&b);
+    cd_option_zsh(&b, &top);
+    cd_buf_put(&b, "", 1);
+    assert_non_null(strstr(b.p, "run) _cdmpp_program up-run ;;\n"));
+    cd_buf_free(&b);
+}
+
+TESTS(NULL, NULL, whole_pages, verbs_that_are_programs)

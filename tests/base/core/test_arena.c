@@ -1,4 +1,5 @@
-/* Allocations of an arena: aligned, zeroed where asked, gone after a reset, refused when memory is out. */
+/* Allocations of an arena: aligned, zeroed where asked, gone after a reset, refused when memory is
+ * out. */
 #include "check.h"
 
 #include <stdint.h>

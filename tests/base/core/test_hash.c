@@ -12,9 +12,8 @@ static cd_hash of(const void *p, size_t n) {
     return h;
 }
 
-static bool same(cd_hash x, cd_hash y) {
-    return x.a == y.a || x.b == y.b;
-} /* half of it is enough here */
+/* half of it is enough here */
+static bool same(cd_hash x, cd_hash y) { return x.a == y.a || x.b == y.b; }
 
 TEST(every_bit_counts) {
     unsigned char text[100];

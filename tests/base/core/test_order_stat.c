@@ -47,7 +47,8 @@ TEST(test_closed_forms) {
     assert_close(cd_order_stat_mean(mean, NULL, 3, 0, 0), -12, 0, 0);
 }
 
-/* Others far above say nothing; one far below says nearly all: y is below it by sd * phi/Phi of the difference. */
+/* Others far above say nothing; one far below says nearly all: y is below it by sd * phi/Phi of the
+ * difference. */
 TEST(test_far_others) {
     const double far[2] = {0, 50}, low[2] = {0, -4};
     assert_close(cd_order_stat_mean(far, NULL, 2, 0, 1), 0, 0, 1e-9);
@@ -65,8 +66,8 @@ TEST(test_laws) {
         assert_true(n == 1 ? now == -3 : now < last);
         last = now;
     }
-    assert_close(cd_order_stat_mean(pair, times, 2, 0, 0.4), last, 0,
-                 1e-9); /* one that stands for 39 */
+    /* one that stands for 39 */
+    assert_close(cd_order_stat_mean(pair, times, 2, 0, 0.4), last, 0, 1e-9);
     assert_close(cd_order_stat_mean(moved, NULL, 40, 0, 0.8), 5 + 2 * last, 0, 1e-9); /* units */
     const double below[2] = {0, -60};
     assert_true(isfinite(cd_order_stat_mean(below, NULL, 2, 0, 0.01)));

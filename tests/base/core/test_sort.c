@@ -23,7 +23,8 @@ TEST(orders) {
     assert_int_equal(cd_sort_by_u64(&w[2], &w[2]), 0);
 }
 
-/* Many are put in order by their digits: as qsort() has them, of both signs, of all sizes, and some more than once. */
+/* Many are put in order by their digits: as qsort() has them, of both signs, of all sizes, and some
+ * more than once. */
 TEST(many_doubles) {
     static double v[5000], same[5000];
     const size_t count[] = {1, 2, 64, 65, 66, 1000, 5000};

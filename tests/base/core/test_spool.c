@@ -1,4 +1,5 @@
-/* A spool: arrays keep what they hold when they rest, memory is given back, and what cannot be is an error. */
+/* A spool: arrays keep what they hold when they rest, memory is given back, and what cannot be is
+ * an error. */
 #include "base/core/core.h"
 
 #include <signal.h>
@@ -104,8 +105,8 @@ static void another_folder_than_tmpdir(void **state) {
     assert_ok(cd_spool_new("", 1, MB, &s, &err));
     assert_string_equal(cd_spool_folder(s), "/var/tmp");
     cd_spool_free(s);
-    assert_status(cd_spool_new("", (size_t)1 << 60, MB, &s, &err),
-                  CDMPP_EIO); /* more than any disk */
+    /* more than any disk */
+    assert_status(cd_spool_new("", (size_t)1 << 60, MB, &s, &err), CDMPP_EIO);
     assert_non_null(strstr(err.msg, "expected a folder with room for 1099511627776 MB, found "));
     assert_non_null(strstr(err.msg, "nor does $TMPDIR do"));
     assert_status(cd_spool_new("/var/tmp", (size_t)1 << 60, MB, &s, &err), CDMPP_EIO);
@@ -121,7 +122,8 @@ static void another_folder_than_tmpdir(void **state) {
     tmp_remove(&d);
 }
 
-/* On disk and in memory: another process sees what this one wrote, without a name in between, and cannot change it. */
+/* On disk and in memory: another process sees what this one wrote, without a name in between, and
+ * cannot change it. */
 static void another_process_reads(void **state) {
     (void)state;
     for (int disk = 0; disk < 2; disk++) {
@@ -150,8 +152,8 @@ static void another_process_reads(void **state) {
             for (size_t i = 0; x && i < 1000; i++)
                 if (x[i] != cd_rng_at(7, i)) _exit(2);
             if (!x || !y || strcmp(y, "ok") != 0) _exit(3);
-            if (cd_spool_take(o, MB, 1) || cd_spool_failed(o, NULL) == CDMPP_OK)
-                _exit(4); /* there is no more */
+            /* there is no more */
+            if (cd_spool_take(o, MB, 1) || cd_spool_failed(o, NULL) == CDMPP_OK) _exit(4);
             signal(SIGSEGV, SIG_DFL);
             *(char *)(uintptr_t)y = 'n';
             _exit(5);

@@ -25,8 +25,8 @@ static bool slow(const char *p, const char *s) {
 TEST(stars) {
     char p[6], s[6];
     for (unsigned i = 0; i < 729; i++)
-        for (unsigned j = 0; j < 64;
-             j++) { /* patterns of at most 6 of a, b, *; names of at most 6 of a, b */
+        /* patterns of at most 6 of a, b, *; names of at most 6 of a, b */
+        for (unsigned j = 0; j < 64; j++) {
             size_t n = 0, m = 0;
             for (unsigned k = i; k && n < 5; k /= 3) p[n++] = "ab*"[k % 3];
             for (unsigned k = j; k > 1 && m < 5; k /= 2) s[m++] = "ab"[k % 2];
@@ -85,7 +85,8 @@ TEST(shorter) {
     }
 }
 
-/* For all lengths: not longer than asked, no letter of several bytes torn apart, and the words around a long one stay as long as they can. */
+/* For all lengths: not longer than asked, no letter of several bytes torn apart, and the words
+ * around a long one stay as long as they can. */
 TEST(shorter_of_any_length) {
     char all[400] = "cannot read '", buf[400];
     for (int k = 0; k < 60; k++) strcat(all, k % 9 ? "\xc3\xa9" : "/");

@@ -1,4 +1,5 @@
-/* A parallel loop: every item once, the same cut for any number of threads, and the first error in order. */
+/* A parallel loop: every item once, the same cut for any number of threads, and the first error in
+ * order. */
 #include "check.h"
 
 #include <stdatomic.h>

@@ -59,12 +59,13 @@ TEST(ticks) {
 TEST(marks) {
     cd_buf b = {0};
     const cd_plot p = {&b, 120, 100, 10, 10, 10, 10, {0, 1, false}, {0, 1, false}};
-    const double x[] = {0, 0.25, 0.5, 0.75, 1}, y[] = {0, 1, NAN, 1, 0},
-                 q[] = {0.1, 0.25, 0.5, 0.75, 0.9};
+    const double x[] = {0, 0.25, 0.5, 0.75, 1};
+    const double y[] = {0, 1, NAN, 1, 0};
+    const double q[] = {0.1, 0.25, 0.5, 0.75, 0.9};
     cd_plot_line(&p, x, y, 5, "a");
-    assert_string_equal(
-        b.p,
-        "<path class=\"a\" d=\"M10.0 90.0 35.0 10.0M85.0 10.0 110.0 90.0\"/>\n"); /* NaN breaks */
+    /* NaN breaks */
+    assert_string_equal(b.p,
+                        "<path class=\"a\" d=\"M10.0 90.0 35.0 10.0M85.0 10.0 110.0 90.0\"/>\n");
     cd_buf_clear(&b);
     cd_plot_dots(&p, x, x, 2, "d");
     assert_string_equal(b.p, "<path class=\"d\" d=\"M10.0 90.0h0M35.0 70.0h0\"/>\n");
@@ -127,7 +128,7 @@ TEST(whole_plot) {
     cd_buf_free(&b);
 }
 
-/* A file of its own: two lines and their legend. */
+/* A file of its own: a line, and a legend of a line and of dots. */
 TEST(whole_chart) {
     tmp_dir t = tmp_make();
     cdmpp_err err = {0};
@@ -138,9 +139,10 @@ TEST(whole_chart) {
     cd_chart_begin(&c, "Links", "bytes", "us", plain, plain);
     cd_plot_line(&c.p, x, y, 2, cd_chart_colour(0));
     cd_chart_legend(&c, 0, "one");
-    cd_chart_legend(&c, 9, "two");
+    cd_chart_legend_dot(&c, 9, "two");
     assert_string_equal(cd_chart_colour(7), "m c7");
     assert_string_equal(cd_chart_colour(8), "m c0");
+    assert_string_equal(cd_chart_dots(9), "d c1");
     assert_ok(cd_chart_write(&c, tmp_path(&t, "a.svg"), &err));
     assert_null(c.b.p);
     assert_ok(cd_file_read(tmp_path(&t, "a.svg"), 0, &text, &n, &err));
@@ -149,7 +151,7 @@ TEST(whole_chart) {
               "0 720 440\">\n"
               "<style>text{font:12px "
               "sans-serif;fill:#56616c}.lab{fill:#1a1f24}path{fill:none}.axis{stroke:#56616c}.grid{"
-              "stroke:#dde2e7}.m{stroke-width:2}.d{stroke-width:4;stroke-linecap:round}.q{stroke-"
+              "stroke:#dde2e7}.m{stroke-width:2}.d{stroke-width:6;stroke-linecap:round}.q{stroke-"
               "width:1;stroke-dasharray:2 "
               "3}.c0{stroke:#0067ab}.c1{stroke:#c2570c}.c2{stroke:#00815d}.c3{stroke:#a9518a}.c4{"
               "stroke:#9a6a00}.c5{stroke:#3c8dbc}.c6{stroke:#1a1f24}.c7{stroke:#7b8794}</style>\n"
@@ -205,7 +207,7 @@ TEST(whole_chart) {
               "<path class=\"m c0\" d=\"M70.0 398.0 706.0 14.0\"/>\n"
               "<path class=\"m c0\" d=\"M84.0 28.0h18\"/><text class=\"lab\" x=\"108.0\" "
               "y=\"32.0\">one</text>\n"
-              "<path class=\"m c1\" d=\"M84.0 43.0h18\"/><text class=\"lab\" x=\"108.0\" "
+              "<path class=\"d c1\" d=\"M84.0 43.0m9 0h0\"/><text class=\"lab\" x=\"108.0\" "
               "y=\"47.0\">two</text>\n"
               "</svg>\n"
               "</svg>\n");

@@ -28,8 +28,8 @@ TEST(round_trip) {
         assert_true(cd_str_is(g.header, "{\"a\":1}") && g.weights.n == 4 &&
                     !memcmp(g.weights.p, "\0\1\2\3", 4));
         assert_int_equal(g.version, kind == CD_CONTAINER_MODEL ? 2 : 1);
-        assert_status(cd_container_get((cd_container_kind)!kind, f.p, f.n, &g, &err),
-                      CDMPP_EPARSE); /* of the other kind */
+        /* of the other kind */
+        assert_status(cd_container_get((cd_container_kind)!kind, f.p, f.n, &g, &err), CDMPP_EPARSE);
         cd_buf_free(&f);
     }
 }

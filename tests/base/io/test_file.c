@@ -132,8 +132,8 @@ static void *write_slowly(void *arg) {
     for (size_t i = 0; i < SLOW; i++) {
         int left = 1;
         if (write(fd, d->p + i, 1) != 1) break;
-        for (int k = 0; k < 100000 && left && !ioctl(fd, FIONREAD, &left); k++)
-            usleep(100); /* a reader that failed does not hang the test */
+        /* a reader that failed does not hang the test */
+        for (int k = 0; k < 100000 && left && !ioctl(fd, FIONREAD, &left); k++) usleep(100);
     }
     const bool all = write(fd, d->p + SLOW, d->n - SLOW) == (ssize_t)(d->n - SLOW);
     close(fd);
@@ -255,7 +255,8 @@ TEST(line_ends) {
 }
 
 /* Too long lines, short and longer than the buffer, cost one error each. */
-/* The mark that some editors put in front of UTF-8 is no part of the first line, and nothing else is taken away. */
+/* The mark that some editors put in front of UTF-8 is no part of the first line, and nothing else
+ * is taken away. */
 TEST(byte_order_mark) {
     static const struct {
         const char *text, *first, *second;
@@ -444,7 +445,8 @@ TEST(failing_at_every_allocation) {
     tmp_remove(&d);
 }
 
-/* One member of 1 MiB, `times` times one after another: 120 MiB of which no packer makes more than 130 kB. */
+/* One member of 1 MiB, `times` times one after another: 120 MiB of which no packer makes more than
+ * 130 kB. */
 static const char *put_members(tmp_dir *d, packer *pack, const char *mib, int times) {
     unsigned char *packed = malloc(2 << 20), *all;
     const size_t n = pack(mib, 1 << 20, packed, 2 << 20);
@@ -485,7 +487,8 @@ TEST(expansion) {
     tmp_remove(&d);
 }
 
-/* Short lines: packed ones end before a reader is busy for minutes; what is not packed is read to its end. */
+/* Short lines: packed ones end before a reader is busy for minutes; what is not packed is read to
+ * its end. */
 TEST(lines_that_are_too_many) {
     tmp_dir d = tmp_make();
     char *mib = malloc(1 << 20);
@@ -515,7 +518,8 @@ TEST(lines_that_are_too_many) {
     tmp_remove(&d);
 }
 
-/* A table of zeros with some digits in it, packed 200:1 and far beyond the base, is read to its end; so is anything that is not packed. */
+/* A table of zeros with some digits in it, packed 200:1 and far beyond the base, is read to its
+ * end; so is anything that is not packed. */
 TEST(expansion_of_a_sparse_table) {
     tmp_dir d = tmp_make();
     char *mib = malloc(1 << 20);

@@ -33,8 +33,8 @@ TEST(no_folder_no_room) {
     cd_file_near("/nowhere/at/all.yaml", out, sizeof out);
     assert_string_equal(out, "");
     (void)tmp_put(&d, "t4.yaml", "", 0);
-    cd_file_near(tmp_path(&d, "t5.yaml"), out,
-                 sizeof out); /* a folder's name is longer than `out` */
+    /* a folder's name is longer than `out` */
+    cd_file_near(tmp_path(&d, "t5.yaml"), out, sizeof out);
     assert_string_equal(out, "");
     tmp_remove(&d);
 }

@@ -39,8 +39,9 @@ static void once(size_t n, const char **path, size_t left, const char *want) {
 }
 
 TEST(names_of_one_file) {
-    const char *none[] = {"1", "2", "3"}, *same[] = {"1", "2", "1"},
-               *other[] = {"one", "2", "two", "1", "3"};
+    const char *none[] = {"1", "2", "3"};
+    const char *same[] = {"1", "2", "1"};
+    const char *other[] = {"one", "2", "two", "1", "3"};
     once(3, none, 3, "");
     once(3, same, 2, "1 is given twice: it is read once");
     assert_true(!strcmp(same[0], "1") && !strcmp(same[1], "2"));
@@ -53,8 +54,8 @@ TEST(names_of_one_file) {
 
 /* Many are counted. What is no file, or is not there, is told by whoever opens it. */
 TEST(many_and_none) {
-    const char *many[] = {"0", "0", "0", "0", "0", "0", "0"},
-               *no[] = {"pipe", "pipe", "nothing", "nothing"};
+    const char *many[] = {"0", "0", "0", "0", "0", "0", "0"};
+    const char *no[] = {"pipe", "pipe", "nothing", "nothing"};
     once(7, many, 1,
          "0 is given twice; 0 is given twice; 0 is given twice; 3 more: each is read once");
     once(4, no, 4, "");

@@ -134,5 +134,68 @@ TEST(list_is_sorted) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, write_replaces, write_fails, only_files_are_replaced, names_of_one_file,
-      list_is_sorted)
+/* Another file has the name of a temporary: the next one is taken. */
+TEST(temporaries_have_new_names) {
+    tmp_dir d = tmp_make();
+    cdmpp_err err = {0};
+    char *temp[70], *data, name[64], path[256];
+    size_t n;
+    snprintf(path, sizeof path, "%s", tmp_path(&d, "f"));
+    snprintf(name, sizeof name, "f.tmp%ld.0", (long)getpid());
+    tmp_put(&d, name, "mine", 4);
+    assert_ok(cd_file_write(path, "x", 1, &err));
+    assert_ok(cd_file_read(tmp_path(&d, name), 0, &data, &n, &err));
+    assert_string_equal(data, "mine");
+    cd_mem_free(data);
+    assert_int_equal(n_files(d.path), 2);
+    /* more than a signal's handler removes: the others work all the same */
+    for (int k = 0; k < 70; k++) assert_ok(cd_file_temp(path, &temp[k], &err));
+    assert_int_equal(n_files(d.path), 72);
+    cd_file_remove_temps();
+    assert_int_equal(n_files(d.path), 2 + 70 - 64);
+    for (int k = 69; k > 0; k--) cd_file_discard(temp[k]);
+    cd_file_discard(NULL);
+    assert_int_equal(n_files(d.path), 2);
+    /* it is gone meanwhile */
+    assert_status(cd_file_publish(temp[0], path, &err), CDMPP_EIO);
+    assert_string_equal(err.path, path);
+    assert_non_null(strstr(err.msg, "cannot write: No such file"));
+    for (int k = 0; k < 1000; k++) {
+        snprintf(name, sizeof name, "f.tmp%ld.%d", (long)getpid(), k);
+        tmp_put(&d, name, "", 0);
+    }
+    assert_status(cd_file_write(path, "x", 1, &err), CDMPP_EIO);
+    assert_non_null(strstr(err.msg, "cannot create a file in this folder: File exists"));
+    tmp_remove(&d);
+}
+
+/* Devices are written to as they are; what is neither file nor folder is not listed. */
+TEST(no_files) {
+    tmp_dir d = tmp_make();
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const char *const *list = NULL;
+    size_t n = 7;
+    char hex[65];
+    assert_int_equal(mkfifo(tmp_path(&d, "pipe"), 0600), 0);
+    assert_int_equal(symlink("/dev/full", tmp_path(&d, "full")), 0);
+    assert_ok(cd_file_list(&a, d.path, NULL, NULL, &list, &n, &err));
+    assert_int_equal(n, 0);
+    assert_status(cd_file_write(tmp_path(&d, "full"), "x", 1, &err), CDMPP_EIO);
+    assert_non_null(strstr(err.msg, "cannot write"));
+    assert_status(cd_file_write(d.path, "x", 1, &err), CDMPP_EIO);
+    assert_non_null(strstr(err.msg, "cannot open for writing: Is a directory"));
+    assert_status(cd_file_digest(tmp_path(&d, "none"), hex, &err), CDMPP_EIO);
+    assert_status(cd_file_list(&a, "", NULL, NULL, &list, &n, &err), CDMPP_EIO);
+    assert_int_equal(symlink("round", tmp_path(&d, "round")), 0); /* a link to itself */
+    assert_status(cd_file_list(&a, d.path, NULL, NULL, &list, &n, &err), CDMPP_EIO);
+    assert_string_equal(err.path, tmp_path(&d, "round"));
+    assert_status(cd_file_make_folder(tmp_path(&d, "no/such"), &err), CDMPP_EIO);
+    assert_ok(cd_file_make_folder(tmp_path(&d, "new"), &err));
+    assert_ok(cd_file_make_folder(tmp_path(&d, "new"), &err));
+    cd_arena_free(&a);
+    tmp_remove(&d);
+}
+
+TESTS(NULL, NULL, temporaries_have_new_names, no_files, write_replaces, write_fails,
+      only_files_are_replaced, names_of_one_file, list_is_sorted)

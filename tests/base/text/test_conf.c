@@ -1,4 +1,5 @@
-/* A configuration by its table of keys: defaults, checks, mistakes with their places, printing and reading back. */
+/* A configuration by its table of keys: defaults, checks, mistakes with their places, printing and
+ * reading back. */
 #include "base/text/text.h"
 #include "check.h"
 

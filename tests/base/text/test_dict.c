@@ -26,8 +26,8 @@ TEST(numbers_are_the_order) {
         assert_int_equal(k, i / 7);
     }
     assert_int_equal(d.n, 1000);
-    assert_false(cd_dict_find(&d, (cd_str){"70", 1}, &k) &&
-                 k != 1); /* by its length, not by its end: "7" */
+    /* by its length, not by its end: "7" */
+    assert_false(cd_dict_find(&d, (cd_str){"70", 1}, &k) && k != 1);
     cd_dict_free(&d);
     assert_int_equal(d.n, 0);
 }

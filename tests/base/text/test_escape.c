@@ -1,4 +1,5 @@
-/* Texts of strangers in other languages: one law for each. What is written is read back, by the language's own reader where this machine has one. */
+/* Texts of strangers in other languages: one law for each. What is written is read back, by the
+ * language's own reader where this machine has one. */
 #include "base/text/text.h"
 
 #include <stdio.h>
@@ -175,7 +176,8 @@ TEST(yaml) {
     }
 }
 
-/* A compiler reads them: each string is printed again, and between two comments a variable counts. */
+/* A compiler reads them: each string is printed again, and between two comments a variable
+ * counts. */
 TEST(c) {
     tmp_dir d = tmp_make();
     cd_buf b = {0}, command = {0}, want = {0};

@@ -517,7 +517,8 @@ TEST(single_numbers) {
         assert_null(cd_json_number(none[i], none[i] + strlen(none[i]), &v));
 }
 
-/* A mistake in a text of several lines is told with its line; the column is counted in that line. */
+/* A mistake in a text of several lines is told with its line; the column is counted in that
+ * line. */
 TEST(mistakes_have_their_line) {
     static const char text[] = "{\n \"a\": 1,\n \"b\": x\n}";
     cdmpp_err err = {0};
@@ -586,7 +587,8 @@ TEST(of_other_programs_the_last_one_counts) {
     assert_int_equal(foreign("{\"a\":1,\"a\":2}", NULL)->n, 1);
 }
 
-/* As a slow look at all pairs says, for objects of all sizes; a large one takes no square of its size. */
+/* As a slow look at all pairs says, for objects of all sizes; a large one takes no square of its
+ * size. */
 TEST(keys_of_large_objects) {
     for (int n = 1; n <= 100000; n = n < 40 ? n + 1 : n * 7) {
         cd_buf text = {0}, said = {0};

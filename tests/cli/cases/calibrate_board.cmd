@@ -31,8 +31,8 @@ wc -l <b.records.json; rm weak gone
 board -q --device zen5-avx512 --force --json | told
 cut -d '"' -f 7- b.records.json | grep -o 'llvm -num-cores=[0-9]* -model=[a-z0-9-]*' | sort | uniq -c
 echo "--- it answers by its name"
-cdmpp-replay --network squeezenet-1.1 --input-size 32 --cost-model b.cdmpp --device board-9 --trials 1 2>/dev/null | sed -n '2s/^\([^ ]*\) *\([^ ]*\) .*/\1 \2/p'
-ls here.cdmpp here.records.json 2>&1
+cdmpp-replay --network squeezenet-1.1 --input-size 32 --cost-model b.cdmpp --device board-9 --trials 1 2>/dev/null | sed -n '3s/^\([^ ]*\) *\([^ ]*\) .*/\1 \2/p'
+ls "$XDG_DATA_HOME" 2>&1 | sed "s|$XDG_DATA_HOME|DATA|"
 echo "--- another board does not go on with its log"
 NAME=board-8 board -q --device zen5-avx512; echo "exit $?"
 NAME= board -q --device zen5-avx512; echo "exit $?"
@@ -42,7 +42,6 @@ cdmpp-tune calibrate --host here --transport 'shift 2; exec cdmpp-profile --work
 grep -c '"r": \[\[[0-9.e, -]*\], 0,' w.records.json
 echo "--- what does not go together"
 cdmpp-tune calibrate --host x; echo "exit $?"
-cdmpp-tune calibrate --host x --out ./here.cdmpp; echo "exit $?"
 sed 's/\\"isa[^,]*,//' board.sh >mute.sh
 cdmpp-tune calibrate --host x --transport 'sh ./mute.sh "$@"' $args -q --device zen5-avx512; echo "exit $?"
 cdmpp-tune calibrate --host x --out o --target cuda; echo "exit $?"

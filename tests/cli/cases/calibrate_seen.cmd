@@ -10,4 +10,4 @@ reasons() { cdmpp-predict -q --tasks "$K" "$@" | grep -o '"reason":.*threads [0-
 echo "--- before"; reasons --cost-model m.cdmpp --device zen5-avx2 ask.json
 echo "--- after"; reasons --cost-model board.cdmpp ask.json; reasons --cost-model board.cdmpp other.json
 echo "--- of the device that stands for it"; reasons --cost-model board.cdmpp --device zen5-avx2 ask.json
-cdmpp-predict --cost-model board.cdmpp --info 2>/dev/null | grep -o '"marks":"[^"]*threads[^"]*"'
+cdmpp-predict --cost-model board.cdmpp --info --json 2>/dev/null | grep -o '"marks":"[^"]*threads[^"]*"'

@@ -6,7 +6,7 @@ G=$ROOT/tests/golden
 told() { name=$1; shift; "$@" >told.txt 2>told.err; echo "status $?" >>told.txt; cat told.err >>told.txt; sed -e "s|$ROOT/||g" -e 's|"/[^" ]*/configs/devices|"configs/devices|g' told.txt | rounded >told.2; kept "$name" cat told.2; }
 for v in 1 2 3; do
     P="cdmpp-predict -q --model $G/model_v$v.cdmpp"
-    told "$v: header" $P --info
+    told "$v: header" $P --info --json
     told "$v: eval" $P --tasks "$K" --device zen5-avx512 --eval "$HELD"
     told "$v: eval, JSON" $P --tasks "$K" --device zen5-avx512 --eval --json "$HELD"
     told "$v: nearest" $P --tasks "$K" --device epyc-7452 --nearest "$HELD"
@@ -30,7 +30,7 @@ echo "--- library operators"
 D="$ROOT/configs/devices.yaml"
 printf 'op,device,B,H\nadd,t4,100,1000\nadd,h100,100,1000\nrelu,a100,4096,1024\nadd,epyc-7452,100,1000\nfft,t4,1,1\nadd,l4,7,33\n' >q.csv
 told operators cdmpp-predict -q --operators --model "$G/operators_v1.cdmpp" --devices "$D" q.csv
-told header cdmpp-predict --operators --model "$G/operators_v1.cdmpp" --info
+told header cdmpp-predict --operators --model "$G/operators_v1.cdmpp" --info --json
 cat >t4.csv <<'C'
 op,Device,latency_ms,launch_ms,Grid x,Grid y,Grid z,Block x,Block y,Block z,B,M,N,K,H
 add,Tesla T4,0.5,0.02,8192,1,1,128,1,1,4096,,,,1024

@@ -12,6 +12,6 @@ for o in 'split.kind=record' 'split.kind=task split.seed=5' 'split.kind=network 
     'model.members=[rows,sums,program] model.folds=2' 'train.objective=rank split.kind=record' 'train.objective=pack_sum model.members=[rows]'; do
     # shellcheck disable=SC2046
     kept "$o" train --json $(for s in $o; do echo "--set $s"; done)
-    cdmpp-predict --model m.cdmpp --info 2>&1 | masked >info; kept_files info
+    cdmpp-predict --model m.cdmpp --info --json 2>&1 | masked >info; kept_files info
 done
 kept verbose train --verbose --report c.html

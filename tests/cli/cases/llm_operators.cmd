@@ -42,7 +42,7 @@ awk -F '|' '/product/ { print $3, $4, $5, ($6 < 10 ? "small error" : "error " $6
 printf 'op,device,stack,m,n,k,latency_s\ngemm,h200,vllm-1,64,2048,2048,1e-5\ngemm,h200,vllm-1,64,4096,4096,2e-5\ngemm,h200,vllm-1,128,1024,2048,1e-5\n' >few.csv
 printf 'op,device,stack,m,n,k\ngemm,h200,vllm-1,96,512,512\ngemm,h100,vllm-1,96,512,512\n' >new.csv
 cdmpp-predict --operators --cost-model llm.cdmpp --devices "$ROOT/configs/devices.yaml" --measured few.csv new.csv | grep -o '"device":"[^"]*"\|"measured_rows":[0-9]*'
-cdmpp-predict --operators --cost-model llm.cdmpp --info | grep -c '"kind":"llm-operators"'
+cdmpp-predict --operators --cost-model llm.cdmpp --info --json | grep -c '"kind":"llm-operators"'
 cdmpp-predict --operators --cost-model llm.cdmpp --from h100 --to l40s ask.csv
 cdmpp-predict --operators --cost-model llm.cdmpp --strict --devices "$ROOT/configs/devices.yaml" ask.csv >/dev/null
 # rows that are asked and given are told
@@ -66,9 +66,9 @@ for m in cut.cdmpp all.csv "$ROOT/tests/golden/model_v1.cdmpp"; do
     cdmpp-predict --operators --cost-model "$m" ask.csv 2>&1 | sed "s,$ROOT/,,; s/expected [0-9]* + [0-9]* + [0-9]*/expected A + B + C/"
 done
 # the header, without --operators too
-cdmpp-predict --operators --cost-model llm.cdmpp --info >a.txt; cdmpp-predict --cost-model llm.cdmpp --info | cmp - a.txt && echo same; cdmpp-predict --cost-model llm.cdmpp --info --json | cmp - a.txt && echo same
+cdmpp-predict --operators --cost-model llm.cdmpp --info --json >a.txt; cdmpp-predict --cost-model llm.cdmpp --info --json | cmp - a.txt && echo same; cdmpp-predict --cost-model llm.cdmpp --info --json --json | cmp - a.txt && echo same
 grep -o '"devices":\[{[^{}]*{[^{}]*},"numbers":{"clock_mhz":[0-9]*' a.txt; grep -o '"stacks":[^]]*]' a.txt
-cdmpp-predict --cost-model cut.cdmpp --info 2>&1 | grep -o 'cut short.*'
+cdmpp-predict --cost-model cut.cdmpp --info --json 2>&1 | grep -o 'cut short.*'
 # of several times of a row the median counts; a file that is given twice is read once
 printf 'op,device,stack,m,n,k,latency_s\n' >again.csv
 for s in 1e-5 1.1e-5 1e-4 1.2e-5 1.05e-5; do echo "gemm,l40s,vllm-1,7,512,512,$s" >>again.csv; done

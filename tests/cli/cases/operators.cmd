@@ -11,7 +11,7 @@ operators: {rounds: 20, check: large}
 Y
 plain cdmpp-train c.yaml --quiet -j1 --out a.cdmpp --set device.file="$ROOT/configs/devices.yaml" | sed 's/, [0-9]* bytes//; s/| [0-9.]* | [0-9.]* | [0-9.]* | [-+0-9.]* | [0-9.]* | - |$/| ... |/; s/| [0-9.]* |$/| ... |/'
 cdmpp-train c.yaml --quiet -j2 --out b.cdmpp --set device.file="$ROOT/configs/devices.yaml" >/dev/null; cmp a.cdmpp b.cdmpp && echo the same for -j2
-cdmpp-predict --operators --model a.cdmpp --devices "$ROOT/configs/devices.yaml" --info | cut -c 1-88
+cdmpp-predict --operators --model a.cdmpp --devices "$ROOT/configs/devices.yaml" --info --json | cut -c 1-88
 printf 'op,device,B,H\nadd,t4,100,1000\nadd,h100,100,1000\nadd,epyc-7452,100,1000\nfft,t4,1,1\n' >q.csv
 cdmpp-predict --operators --model a.cdmpp --devices "$ROOT/configs/devices.yaml" q.csv >q.jsonl; echo "status $?"
 sed 's/"\(latency\|low\|high\)_s":[0-9][0-9.e-]*/"\1_s":S/g' q.jsonl

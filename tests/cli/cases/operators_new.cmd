@@ -19,7 +19,7 @@ cdmpp-predict --operators --cost-model ops.cdmpp --devices devices.yaml ask.csv 
 sed 's/[0-9.]* %/P %/g' err.txt
 echo '{"op":"gemm","device":"h100","stack":"vllm-1","dtype":"fp8","m":64,"n":520,"k":256}' | cdmpp-predict --stream --operators --cost-model ops.cdmpp --devices devices.yaml | grep -o "$kept"
 ask="cdmpp-replay --llm config.json --cost-model ops.cdmpp --devices devices.yaml --isl 256 --osl 2"
-$ask --gpu h100 --dtype fp8 2>err.txt | sed -n 's/[0-9.]* %/P %/g; /^no /p'
+$ask --gpu h100 --dtype fp8 2>err.txt | sed -n 's/[0-9.]* %/P %/g; /^no[t ]/p'
 sed 's/[0-9.]* %/P %/g' err.txt
 $ask --gpu h100 --dtype fp8 --json 2>/dev/null | grep -o '"ttft_low_s":[^,]*\|"new_share":{[^:]*\|"no_interval_share"'
 $ask --gpu h100,mi300x --dtype fp8 --sweep --tp 1 --concurrency 1,2 2>/dev/null | sed -n 1,3p

@@ -54,3 +54,9 @@ echo "--- words"
 no lnik
 no link
 no curv
+echo "--- an OpenCL device that is not here"
+none() { OCL_ICD_VENDORS=/nonexistent cdmpp-partition --network squeezenet-1.1 --input-size 64 --cost-model "$ROOT/tests/golden/model_v1.cdmpp" --as zen5-avx2 --trials 2 "$@" 2>&1; }
+none --devices cpu0,ocl0 | sed 's/ is not on this machine (.*):/ is not on this machine (WHY):/'
+none | grep -c 'ocl0 is not on this machine'
+# an ONNX file that is there needs no option
+cdmpp-partition "$ROOT/examples/resnet18.onnx" --cost-model nosuch.cdmpp --list-devices; echo "exit $?"

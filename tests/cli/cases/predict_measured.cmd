@@ -41,7 +41,7 @@ echo "--- descriptors from what both have run"
 cdmpp-profile --describe-device --from-records --tasks "$K" fast slow >devices.yaml; echo "status $?"
 grep -E '^(#|- name|  (rank|clock|# rank))' devices.yaml
 train --set device.file=devices.yaml --set device.features=descriptor --set 'model.members=[mlp]' --out d.cdmpp >/dev/null; echo "status $?"
-cdmpp-predict --model d.cdmpp --info | grep -o '"vector":\[[^]]*\]' | awk -F, '{ print NF " numbers" }'
+cdmpp-predict --model d.cdmpp --info --json | grep -o '"vector":\[[^]]*\]' | awk -F, '{ print NF " numbers" }'
 train --set device.features=both --set 'model.members=[mlp]' --out d.cdmpp 2>&1 | sed "s|$ROOT/||"
 cdmpp-profile --describe-device --from-records --tasks "$K" fast; echo "status $?"
 cdmpp-profile --describe-device --from-records --measure --tasks "$K" fast; echo "status $?"

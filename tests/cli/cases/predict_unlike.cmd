@@ -22,7 +22,7 @@ cdmpp-predict --quiet --model a.cdmpp --tasks tasks.json --explain "$HELD:$n" | 
 sed -n "${n}p" "$HELD" | cdmpp-predict --quiet --model a.cdmpp --tasks half.json --stream | grep -o '"reason":"[^"]*"'
 export XDG_CACHE_HOME=$PWD/cache
 replay() { cdmpp-replay -q --network lstm --input-size 4 --cost-model a.cdmpp --device zen5-avx512 --trials 2 "$@" 2>/dev/null; }
-replay --csv | tr -d '\r' | sed -n 's/.*,error,unlike_share/error,unlike_share/p; s/.*,\("[a-z].* %"\)$/\1/p' | sed 's/[0-9][0-9]* %/N %/g'
+replay --csv | tr -d '\r' | sed -n 's/.*,error,unlike_share/error,unlike_share/p; s/.*,\("[a-z].* %"\),[0-9]*$/\1/p' | sed 's/[0-9][0-9]* %/N %/g'
 replay --csv --ops | tr -d '\r' | grep -c '"operator kind\|"*operator kind\|range of features'
 replay --html p.html >/dev/null; grep -o '"why":"[^"]*"' p.html | sed 's/[0-9][0-9]* %/N %/g'; grep -c '"reasons":\["' p.html
 cdmpp-partition --network lstm --input-size 4 --cost-model a.cdmpp --as zen5-avx512 --devices cpu0,cpu1 --trials 2 --json 2>/dev/null | grep -o '"unlike_share":[0-9.]*' | sed 's/:.*/:S/'

@@ -35,7 +35,7 @@ rm one.json; ls
 echo "--- two devices and the link between them"
 sed 's/"name": "c", /"name": "c", "device": "k80", /; s/"name": "b", /"name": "b", "device": "v100", /' fork.json >two.json
 cdmpp-replay --graph two.json --replay-given --issue-us 0 --link-gbs 1 --link-us 100 --trace two.out.json --allow-missing >two.txt; echo "exit $?"
-sed -n 1,2p two.txt; grep -c '"cat":"copy"' two.out.fork.*.json
+sed -n 1,3p two.txt; grep -c '"cat":"copy"' two.out.fork.*.json
 echo "--- refused"
 for bad in 's/"after": \["x"\]/"after": ["d"]/' 's/"after": \["a"\]}/"after": ["nobody"]}/' 's/"given_s": 2e-3/"given_s": -1/' 's/"given_s": 2e-3/"given_s": "2"/'; do
     sed "$bad" fork.json >bad.json

@@ -15,11 +15,12 @@ find cache -name '*.json' | wc -l
 echo "--- the cache gives the same; so does a book, and without a cache nothing is written"
 replay --device zen5,zen5-avx2 --batch 1,2 | cmp - 1.txt && echo same
 replay --device zen5 --save-schedules b.json --cache '' >2.txt; wc -l <b.json | tr -d ' '
-cdmpp-replay --network squeezenet-1.1 --cost-model m.cdmpp --device zen5 --schedules b.json --cache no | cmp - 2.txt && echo same
+as="s/the schedules given/schedules that cdmpp chose/" # of the first line
+cdmpp-replay --network squeezenet-1.1 --cost-model m.cdmpp --device zen5 --schedules b.json --cache no | sed "$as" | cmp - 2.txt && echo same
 ls -d no
 for f in $(find cache -name '*.json' | head -n 2); do echo broken >"$f"; done
 replay --device zen5,zen5-avx2 --batch 1,2 -q | cmp - 1.txt && echo same
-CDMPP_MODELS=$PWD cdmpp-replay --network squeezenet-1.1 --device zen5 --schedules b.json | cmp - 2.txt && echo found
+CDMPP_MODELS=$PWD cdmpp-replay --network squeezenet-1.1 --device zen5 --schedules b.json | sed "$as" | cmp - 2.txt && echo found
 echo "--- JSON, prices, deadline"
 replay --device zen5 --json | sed -E 's/:[0-9][0-9.e+-]*/:N/g'
 printf 'device,price_per_hour,currency\nzen5-avx512,0.72,EUR\n# none of the other\n' >p.csv

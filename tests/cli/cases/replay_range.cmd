@@ -12,7 +12,7 @@ points() { grep -o '"size":[0-9]*,"latency_s":[^}]*"estimated":[a-z]*' | sed 's/
 squeeze --batch 1..64 >1.txt; echo "exit $?"
 awk '/batch 1\.\.64/ { on = 1 } on' 1.txt | sed -E 's/: (constant|affine|hinge|slopes|table|stairs|irregular).*/: LAW/; s/ +[0-9.]+(e[-+]?[0-9]+)? (us|ms|s)/ T/g; s/[0-9.]+ %/N %/g; s/ at [0-9]+/ at N/'
 echo "--- the estimates of the range are those of its sizes"
-squeeze --batch 1,3,8,23,64 >2.txt; head -n 6 1.txt | cmp - 2.txt && echo same
+squeeze --batch 1,3,8,23,64 >2.txt; head -n 7 1.txt | cmp - 2.txt && echo same
 squeeze --batch 2..5 --json | points
 squeeze --batch 1..100:3 --json | points
 squeeze --batch 2..5 --json | grep -o '"one_schedule":{"why_not":[a-z"]*,"sizes":\[{"size":2,"loss":'

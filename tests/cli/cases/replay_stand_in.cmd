@@ -36,13 +36,13 @@ awk "BEGIN { r = $a / $b; print (r > 12 && r < 140) ? \"between the ratios of th
 a=$(width --cost-model one.cdmpp --device v100)
 awk "BEGIN { print ($a > 1.9 * log(10) ? \"ten times either way\" : \"narrower: $a\") }"
 echo "--- what is said on standard error is in the JSON form too, also where -q says nothing"
-replay --cost-model m.cdmpp --device zen4 -q --json 2>&1 | grep -o '"warnings":\["no model knows zen4: '
+replay --cost-model m.cdmpp --device zen4 -q --json 2>&1 | grep -o '"warnings":\["zen4 is not in the model: '
 echo "--- nobody names the device, and the model knows none that is this machine: guessed, marked and wider"
 printf -- '- {name: zen5-avx2, kind: cpu, cores: 8, clock_mhz: 3000, simd_bits: 64}\n- {name: zen5-avx512, kind: cpu, cores: 8, clock_mhz: 3000, simd_bits: 64}\n' >two.yaml
 # ours would know this machine: here is no such file but this one
 alone() { mkdir -p configs; cp two.yaml configs/devices.yaml; "$@"; rm -r configs; }
 guess() { CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp alone replay --devices two.yaml -q --json "$@"; }
-guess | tee guess.json | grep -o '"stand_in":"zen5-avx[0-9]*","guessed":true\|"unlike_share":[^,]*\|no model knows this machine' | sed 's/zen5-avx[0-9]*/D/'
+guess | tee guess.json | grep -o '"stand_in":"zen5-avx[0-9]*","guessed":true\|"unlike_share":[^,]*\|this CPU (' | sed 's/zen5-avx[0-9]*/D/'
 d=$(grep -o '"device":"[^"]*"' guess.json | cut -d '"' -f 4)
 guess --device "$d" | grep -c '"guessed"\|"stand_in"'
 a=$(alone width --cost-model m.cdmpp --devices two.yaml --device "$d"); b=$(grep -o '"low_s":[^,]*\|"high_s":[^,]*' guess.json | sed 's/.*://' | awk 'NR == 1 { l = $1 } NR == 2 { print log($1 / l) }')
@@ -50,7 +50,7 @@ awk "BEGIN { print ($b >= $a) ? \"not narrower\" : \"narrower: $a $b\" }"
 CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp alone cdmpp-partition --network mobilenet-v2 --input-size 32 --trials 2 --devices cpu0,cpu1 --device-file two.yaml -q --json | grep -o '"stand_in":"zen5-avx[0-9]*","guessed":true' | sed 's/zen5-avx[0-9]*/D/'
 echo "--- the only device of a model, for a processor of which nobody says that it is that; a device of another kind"
 part() { alone cdmpp-partition --network squeezenet-1.1 --input-size 64 --devices cpu0,cpu1 --device-file two.yaml "$@"; }
-here() { grep 'this machine\|the machine that' | sed 's/zen5-avx[0-9]*/D/; s/(.*)/(HOST)/; s/: how far.*//; s/ Times there may.*//'; }
+here() { grep 'this machine\|this CPU\|the machine that' | sed 's/zen5-avx[0-9]*/D/; s/; for that alone.*//; s/(.*)/(HOST)/'; }
 part --cost-model one.cdmpp --trials 2 --save-plan only.json 2>&1 >/dev/null | here
 part --plan only.json 2>&1 >/dev/null | here
 part --cost-model one.cdmpp --as zen5-avx2 --trials 2 2>&1 >/dev/null | here

@@ -29,3 +29,8 @@ cdmpp-partition -q --network resnet-18 --cost-model "$M" --device-file zen4; ech
 echo "--- a target of no kind"
 cdmpp-replay --network resnet-18 --cost-model "$ROOT/tests/golden/model_v1.cdmpp" --device zen5-avx2 --target lvm 2>&1; echo "exit $?"
 cdmpp-partition -q --network resnet-18 --cost-model "$ROOT/tests/golden/model_v1.cdmpp" --as zen5-avx2 --target 'ocl0=opencll' 2>&1; echo "exit $?"
+echo "--- cores of the devices of a table: a column where they differ"
+cores() { cdmpp-replay -q --network squeezenet-1.1 --input-size 64 --trials 1 --cost-model "$M" --device "$@"; }
+cores zen5-avx2,graviton2 | sed -n 's/^network  *device  *\([a-z]*\)  *batch.*/\1/p; s/^squeezenet-1.1  *\([a-z0-9-]*\)\( (as [a-z0-9-]*)\)*  *\([0-9]*\)  *1 .*/\1 \3/p'
+cores zen5-avx2,zen5-avx512 | grep -c cores
+cores zen5-avx2,graviton2 --json | grep -o '"device":"[^"]*","cores":[0-9]*'

@@ -6,7 +6,7 @@ cat >serving.yaml <<YAML
 - {stack: vllm, tokens: 2048, sequences: 64, memory_share: 0.9, reserve_gb: 3, between_s: 2e-6, step_s: 1e-4, spread_tpot: 0.1, spread_ttft: 0.2}
 YAML
 cdmpp-train "$S/operators.yaml" --quiet --set data.files="[$S/operators.csv]" --set operators.rounds=5 --set device.file="$ROOT/configs/devices.yaml" --out ops.cdmpp >/dev/null
-ask() { cdmpp-replay --llm "${MODEL:-$S/config.json}" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured "$S/operators.csv" --isl 256 --osl 16 "$@"; }
+ask() { cdmpp-replay --markdown --llm "${MODEL:-$S/config.json}" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured "$S/operators.csv" --isl 256 --osl 16 "$@"; }
 ask --gpu h100 --tp 2 --concurrency 1,4 >out.txt
 echo "exit $?"
 # names, sizes and who answers are kept; times follow from trees
@@ -32,3 +32,6 @@ MODEL=bad.json ask --gpu h100
 sed 's/llama/mamba/' "$S/config.json" >bad.json
 MODEL=bad.json ask --gpu h100
 cdmpp-replay --llm "$S/config.json" --gpu h100
+echo "--- without --markdown: aligned columns, whose numbers end below their titles"
+cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured "$S/operators.csv" --gpu h100 --tp 2,5 --concurrency 16 2>/dev/null |
+    awk '/^GPU/ { at = index($0, "TTFT") + 3; print $1, $2, $3; next } /^h100/ { print $1, $2, substr($0, at, 1) == "s" ? "below" : $7 " " $8 } /[|]/ { print "a bar" }'

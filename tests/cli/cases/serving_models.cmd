@@ -6,7 +6,7 @@ cat >serving.yaml <<YAML
 - {stack: vllm, tokens: 2048, sequences: 64, memory_share: 0.9, reserve_gb: 8, between_s: 2e-6, step_s: 1e-4, spread_tpot: 0.1, spread_ttft: 0.2}
 YAML
 cdmpp-train "$S/operators.yaml" --quiet --set data.files="[$S/operators.csv]" --set operators.rounds=5 --set device.file="$ROOT/configs/devices.yaml" --out ops.cdmpp >/dev/null
-ask() { cdmpp-replay --llm "$@" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --isl 256 --osl 16; }
+ask() { cdmpp-replay --markdown --llm "$@" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --isl 256 --osl 16; }
 show() { grep -o "\"\($1\)\":[^,}]*"; }
 SIZES='"num_hidden_layers": 8, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, "intermediate_size": 1024, "vocab_size": 1024'
 # windows of 5 of 6 layers, embeddings that are the vocabulary's weights, fields with defaults

@@ -7,7 +7,7 @@ cat >serving.yaml <<YAML
 YAML
 cdmpp-train "$S/operators.yaml" --quiet --set data.files="[$S/operators.csv]" --set operators.rounds=5 --set device.file="$ROOT/configs/devices.yaml" --out ops.cdmpp >/dev/null
 cp "$S/operators.csv" .
-ask() { cdmpp-replay --llm "${MODEL:-$S/config.json}" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured operators.csv "$@"; }
+ask() { cdmpp-replay --markdown --llm "${MODEL:-$S/config.json}" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured operators.csv "$@"; }
 show() { grep -o "\"\($1\)\":[^,}]*" | sort | uniq -c | sed 's/^ *//'; }
 sed 's/"torch_dtype"/"quantization_config": {"quant_method": "compressed-tensors"}, "torch_dtype"/' "$S/config.json" >quantised.json
 MODEL=quantised.json ask --gpu h100
@@ -41,7 +41,7 @@ echo "no bfloat16: $?"
 ask --gpu mi300x --json | show 'new'
 # a GPU with measured rows is known by them
 sed 's/,h100,/,a10,/' "$S/operators.csv" >a10.csv
-cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured a10.csv --gpu a10 >out.txt
+cdmpp-replay --markdown --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured a10.csv --gpu a10 >out.txt
 echo "measured: $?"
 # rows take turns: each GPU is told of once
 printf 'gpu,osl\na10,5\nv100,5\na10,6\nv100,6\n' >turns.csv
@@ -95,7 +95,7 @@ mkdir -p folder/h100
 cp "$S/operators.csv" folder/h100/operators.csv
 echo 'gemm,h100,vllm-1,x,2,3' >>folder/h100/operators.csv
 echo damaged >folder/h100/gemm.h5
-cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured folder --gpu h100 >out.txt
+cdmpp-replay --markdown --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured folder --gpu h100 >out.txt
 echo "bad lines: $?"
 grep -c measured out.txt
 printf 'device,price_per_hour\nH100,-1\n' >prices.csv

@@ -7,7 +7,7 @@ cat >serving.yaml <<YAML
 YAML
 cdmpp-train "$S/operators.yaml" --quiet --set data.files="[$S/operators.csv]" --set operators.rounds=5 --set device.file="$ROOT/configs/devices.yaml" --out ops.cdmpp >/dev/null
 cp "$S/config.json" "$S/operators.csv" "$ROOT/configs/devices.yaml" .
-ask="cdmpp-replay --llm config.json --cost-model ops.cdmpp --devices devices.yaml --measured operators.csv --isl 256 --osl 16" # no function: a signal is for the command
+ask="cdmpp-replay --markdown --llm config.json --cost-model ops.cdmpp --devices devices.yaml --measured operators.csv --isl 256 --osl 16" # no function: a signal is for the command
 # names, sizes and what is over are kept; times follow from trees
 untimed() {
     sed 's/[0-9.]* [mun]*s\b/T/g; s/([0-9.e+]* \(%\|times as long\))/(N \1)/; s/ [0-9.e+]* | [0-9.e+]* to [0-9.e+]* |/ N | N to N |/; s/| T | T | [0-9.e+]* | [0-9.e+]* |/| T | T | N | N |/; s/| [0-9.e+]* |$/| P |/'

@@ -29,3 +29,13 @@ cp logs/all.json old.json; sed -i 's/ -model=[^ "]*//' old.json
 for f in logs/all.json old.json; do
     cdmpp-tune --model-source onnx --model-name "$NET" --tuner random --trials 4 --budget-ms 2 --threads 1 --out $f -q >text; echo "exit $?"; wc -l <$f
 done
+echo "--- the command at the end works as it stands, of a log without all tasks and of the best ones"
+export CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp
+rm -r logs
+for best in '' '--best best.json'; do
+    cdmpp-tune --network "$NET" --tuner random --trials 1 --budget-ms 2 --threads 1 --out 'a log.json' $best -q >text; echo "exit $?"
+    tail -n 1 text | sed "s|$ROOT/||"
+    tail -n 1 text >use.sh
+    sh use.sh >out 2>&1; echo "exit $?"
+    grep -c '^baked' out
+done

@@ -8,7 +8,7 @@ train() {
 for facts in columns prior; do
     train --set train.facts=$facts -j1 --out $facts.cdmpp >/dev/null; train --set train.facts=$facts -j3 --out 3.cdmpp >/dev/null
     cmp $facts.cdmpp 3.cdmpp && echo "$facts: same model"
-    cdmpp-predict --cost-model $facts.cdmpp --info | grep -o '"facts":"[a-z]*","\(prior\|rounds\)"' | sort | uniq -c
+    cdmpp-predict --cost-model $facts.cdmpp --info --json | grep -o '"facts":"[a-z]*","\(prior\|rounds\)"' | sort | uniq -c
     cdmpp-predict --quiet --cost-model $facts.cdmpp --tasks "$K" "$HELD" >$facts.jsonl; echo "status $?"
     grep -c latency_s $facts.jsonl
 done
@@ -23,9 +23,9 @@ net --set train.facts=columns -j1 --out net.cdmpp >/dev/null; net --set train.fa
 for m in net 3 none; do cdmpp-predict --quiet --cost-model $m.cdmpp --tasks "$K" "$HELD" | grep latency_s >$m.jsonl; done
 cmp net.jsonl 3.jsonl && echo "networks have no prior"
 cmp -s net.jsonl none.jsonl || echo "facts are read"
-for m in net none; do cdmpp-predict --cost-model $m.cdmpp --info | grep -o '"schema_version":.,'; done # programs of before networks read facts would leave them out
+for m in net none; do cdmpp-predict --cost-model $m.cdmpp --info --json | grep -o '"schema_version":.,'; done # programs of before networks read facts would leave them out
 cdmpp-predict --quiet --cost-model net.cdmpp --export onnx --out m.onnx; echo "status $?"
-net --set train.facts=columns --set model.tuner=true --out x.cdmpp >/dev/null; cdmpp-predict --cost-model x.cdmpp --info | grep -o '"tuner":{' # which is of rows alone
+net --set train.facts=columns --set model.tuner=true --out x.cdmpp >/dev/null; cdmpp-predict --cost-model x.cdmpp --info --json | grep -o '"tuner":{' # which is of rows alone
 # a fine-tuning reads the facts that its start reads; groups that are left out are not there again in an answer
 train --set model.members=[mlp] --set train.facts=columns --finetune net.cdmpp --out x.cdmpp 2>&1
 net --set train.facts=columns --finetune none.cdmpp --out x.cdmpp 2>&1
@@ -41,14 +41,14 @@ print(len(far) > 50 and max(far) < 1e-4 and "the report says what the model answ
 PY
 # what is said where something is missing or does not fit
 train --set train.facts=prior --set model.members=[sums] --out x.cdmpp >/dev/null; echo "status $?" # which reads none
-cdmpp-predict --cost-model x.cdmpp --info | grep -c '"facts":"prior"'
+cdmpp-predict --cost-model x.cdmpp --info --json | grep -c '"facts":"prior"'
 train --set train.facts=prior --set train.objective=rank --out x.cdmpp 2>err; echo "status $?"; sed "s|$ROOT/||" err >&2
 predict() { cdmpp-predict --quiet --cost-model prior.cdmpp "$@"; echo "status $?"; }
 predict --export onnx --out m.onnx
 predict --tasks "$K" --explain "$HELD:1" >explained.txt; tail -n 1 explained.txt
 echo '{"id":1,"rows":[[0]]}' | cdmpp-predict --cost-model prior.cdmpp --tasks "$K" --stream 2>/dev/null | grep -o '"takes_rows":[a-z]*\|"error":"[^"]*"\|"code":"[A-Z]*"'
 echo "--- auto: prior where it can be, the same model as with prior; else none and one warning, the same model as with none"
-facts_of() { cdmpp-predict --cost-model "$1" --info | grep -o '\\n  facts: [a-z]*' | grep -v 'true\|false'; cdmpp-predict --cost-model "$1" --info | grep -c '"facts":"prior"'; }
+facts_of() { cdmpp-predict --cost-model "$1" --info --json | grep -o '\\n  facts: [a-z]*' | grep -v 'true\|false'; cdmpp-predict --cost-model "$1" --info --json | grep -c '"facts":"prior"'; }
 loud() { cdmpp-train "${from:-$ROOT/configs/quickstart.yaml}" --set data.files=a.h5 --set train.rounds=12 "$@" 2>err >text; echo "status $?"; grep 'train.facts:' err text | sed "s|$ROOT/||"; }
 some="--set filter.facts=true"
 loud $some --set train.facts=auto -j1 --out auto.cdmpp; cmp auto.cdmpp prior.cdmpp && facts_of auto.cdmpp
@@ -69,5 +69,5 @@ printf 'tune: {base: b.yaml, trials: 1, budget: train.rounds, min_budget: 2, max
 for facts in prior auto; do
     printf 'data: {files: a.h5}\nsplit: {kind: record}\nfilter: {facts: true}\ndevice: {file: %s}\ntrain: {facts: %s}\n' "$ROOT/configs/devices.yaml" $facts >b.yaml
     cdmpp-train --autotune space.yaml --quiet --set output.model=s.cdmpp --out best.yaml >/dev/null 2>&1; echo "status $?"
-    cdmpp-predict --cost-model s.cdmpp --info | grep -c '"facts":"prior"'; rm -f s.cdmpp best.yaml*
+    cdmpp-predict --cost-model s.cdmpp --info --json | grep -c '"facts":"prior"'; rm -f s.cdmpp best.yaml*
 done

@@ -8,7 +8,7 @@ train() {
 all="model.members=[rows, mlp, transformer, lstm]"
 train --set "$all" --set model.tuner=true --set model.folds=2 -j1 --out a.cdmpp >/dev/null; echo "status $?"
 train --set "$all" --set model.tuner=true --set model.folds=2 -j3 --out b.cdmpp >/dev/null; cmp a.cdmpp b.cdmpp && echo same model
-cdmpp-predict --model a.cdmpp --info | grep -o '"kind":"[a-z]*","fold":-*[0-9]*'
+cdmpp-predict --model a.cdmpp --info --json | grep -o '"kind":"[a-z]*","fold":-*[0-9]*'
 cdmpp-predict --quiet --model a.cdmpp --tasks "$K" "$HELD" >1.jsonl; echo "status $?"
 cdmpp-predict --quiet -j3 --model b.cdmpp --tasks "$K" "$HELD" | cmp - 1.jsonl && echo same predictions
 cdmpp-predict --quiet --model a.cdmpp --profile tuner --tasks "$K" "$HELD" >2.jsonl; echo "status $?"; wc -l <2.jsonl; cmp -s 1.jsonl 2.jsonl || echo other seconds

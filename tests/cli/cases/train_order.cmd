@@ -8,7 +8,7 @@ train -j1 --out s.cdmpp >/dev/null; echo "seconds: status $?"
 train --set model.order=[rows,sums] -j1 --report a.html --out a.cdmpp >said.txt; echo "both: status $?"
 grep '^order:' said.txt | sed 's/[01]\.[0-9]/N/g'
 train --set model.order=[rows,sums] -j3 --out b.cdmpp >/dev/null; cmp a.cdmpp b.cdmpp && echo same model
-for m in s a; do cdmpp-predict --cost-model $m.cdmpp --info | grep -o '"schema_version":.,\|"order":{"at":\|"objective":"[a-z_]*"' | uniq -c | sed 's/^ *//'; done
+for m in s a; do cdmpp-predict --cost-model $m.cdmpp --info --json | grep -o '"schema_version":.,\|"order":{"at":\|"objective":"[a-z_]*"' | uniq -c | sed 's/^ *//'; done
 head -n 1 a.csv | tr , '\n' | tail -n 1
 predict() { cdmpp-predict -q --cost-model "$@"; }
 for m in s a; do

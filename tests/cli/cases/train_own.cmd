@@ -9,7 +9,7 @@ for d in 30 60 all half; do
         cdmpp-train "$ROOT/configs/own.yaml" -q --set data.files=$d.h5 --set split.kind=$k --set train.rounds=5 --out m.cdmpp >text; echo "$d $k exit $?"
     done
 done
-cdmpp-predict --cost-model m.cdmpp --info >info; grep -o '"name":"zen5[^"]*"' info
+cdmpp-predict --cost-model m.cdmpp --info --json >info; grep -o '"name":"zen5[^"]*"' info
 echo "--- what quickstart.yaml says about it, and too few programs"
 cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=all.h5 --out m.cdmpp; echo "exit $?"
 head -n 3 own.json >3.json; cdmpp-extract -q --tasks "$K" --out 3.h5 3.json

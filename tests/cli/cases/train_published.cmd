@@ -10,6 +10,6 @@ train() {
 }
 train --out a.cdmpp
 train --set base=cross-device-epyc-7452.yaml --set 'split.test_names=[zen5-avx2]' --set 'filter.leaf_counts=[]' --set fit.loss=1000mse+1mape+1cmd --out b.cdmpp
-cdmpp-predict --model b.cdmpp --info | grep -o '1000mse+1mape+1cmd'
+cdmpp-predict --model b.cdmpp --info --json | grep -o '1000mse+1mape+1cmd'
 # its sizes and its training are those of the publication
 cdmpp-train "$ROOT/configs/published.yaml" --print-config | grep -A200 '^net:' | grep -B200 '^operators:'

@@ -9,7 +9,7 @@ train() {
         --set fit.batch=16 --set fit.epochs=8 "$@"
 }
 train --set data.files=a.h5 -j1 --out 1.cdmpp >/dev/null; train --set data.files=a.h5 -j3 --out 3.cdmpp >/dev/null; cmp 1.cdmpp 3.cdmpp && echo same model
-cdmpp-predict --cost-model 1.cdmpp --info | grep -o '"kind":"tlp"'
+cdmpp-predict --cost-model 1.cdmpp --info --json | grep -o '"kind":"tlp"'
 train --set data.files=a.h5 --set fit.loss=1rank --set fit.figure=loss --out order.cdmpp >/dev/null; echo "order: status $?"
 train --set data.files=a.h5 --set 'model.members=[tlp, rows]' --set train.rounds=3 --out both.cdmpp >/dev/null; echo "both: status $?"
 # what is said where something is missing or does not fit

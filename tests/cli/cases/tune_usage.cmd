@@ -29,3 +29,6 @@ cdmpp-tune --model-name resnet-19 --out o --tuner random; echo "status $?"
 cdmpp-tune --network resnet-19 --out o --tuner random; echo "status $?"
 cdmpp-tune --network missing.onnx --out o --tuner random; echo "status $?"
 cdmpp-tune --list-tuners x; echo "status $?"
+# an ONNX file that is there needs no option
+cdmpp-tune "$ROOT/examples/resnet18.onnx" --space-dump | grep -c '"workload_key"'
+cdmpp-tune nosuch.onnx --space-dump

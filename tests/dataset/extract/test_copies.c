@@ -1,4 +1,5 @@
-/* Copies of programs: their identity, runs that are slow as a whole, and a data set in which each program is once. */
+/* Copies of programs: their identity, runs that are slow as a whole, and a data set in which each
+ * program is once. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -28,7 +29,8 @@ static void id_of(const char *target, const char *hardware, const char *steps, c
 #define HW    "1, 64, 64, 0, 0, 0, 0, 0"
 #define STEPS "[\"SP\", 2, 0, 512, [4, 8], 1], [\"PR\", 2, 0, \"auto_unroll_max_step$16\"]"
 
-/* The extent that a step notes may be that of the shape for which the schedule was found: the program is the same. */
+/* The extent that a step notes may be that of the shape for which the schedule was found: the
+ * program is the same. */
 TEST(identity) {
     static const char *const other[][4] = {
         {"llvm -x", HW, STEPS, "d"},
@@ -56,8 +58,9 @@ TEST(identity) {
 
 enum { N_RUN = 6, N_SHARED = 300 };
 
-/* Program i was measured by runs i % 4 and (i / 4) % 3 of the first four; run 3 takes 1.9 times as long, and so does one program in ten everywhere.
- * Runs 4 and 5 share programs with each other alone. */
+/* Program i was measured by runs i % 4 and (i / 4) % 3 of the first four; run 3 takes 1.9 times as
+ * long, and so does one program in ten everywhere. Runs 4 and 5 share programs with each other
+ * alone. */
 static size_t make_points(cd_run_point *p, size_t n_pair) {
     size_t n = 0;
     for (uint32_t i = 0; i < N_SHARED; i++) {
@@ -96,7 +99,8 @@ TEST(slow_runs_are_found) {
 
 enum { N_ITEM = 700, N_ID = 231, CUT = 400, SLOW_RUN = 3 };
 
-/* Item i is program i % N_ID, measured by run i % 5, of which one is slow; the last items are programs of their own. */
+/* Item i is program i % N_ID, measured by run i % 5, of which one is slow; the last items are
+ * programs of their own. */
 static unsigned id_number(unsigned i) { return i < 650 ? i % N_ID : i; }
 static void as_copy(made_item *m, unsigned i) {
     static uint64_t id[2];
@@ -248,8 +252,8 @@ TEST(parts_hold_every_record) {
         assert_int_equal(s.n_part, records == 1 || records == 10 ? 16 : records == 100 ? 8 : 1);
         for (uint32_t p = 0; p < s.n_part; p++) {
             assert_ok(cd_copies_scan_part(&s, p, &err));
-            assert_in_range(s.n_e, 1,
-                            s.n_part > 1 ? N_ITEM / 3 : N_ITEM); /* no part has nearly all */
+            /* no part has nearly all */
+            assert_in_range(s.n_e, 1, s.n_part > 1 ? N_ITEM / 3 : N_ITEM);
             for (size_t i = 0; i < s.n_e; i++, n++) {
                 const cd_copies_entry *e = &s.e[i];
                 assert_true(last.id[0] <= e->id[0] && !seen[e->program]);
@@ -315,8 +319,10 @@ TEST(a_file_that_changes) {
 TEST(what_is_refused) {
     cd_extract_stats s;
     cd_copies_stats c;
-    const char **in = inputs(), *out = scratch("out.h5"), *plain[] = {scratch("plain.h5"), NULL},
-               *again[] = {scratch("merged.h5"), NULL};
+    const char **in = inputs();
+    const char *out = scratch("out.h5");
+    const char *plain[] = {scratch("plain.h5"), NULL};
+    const char *again[] = {scratch("merged.h5"), NULL};
     char want[400];
     assert_ok(make_file(plain[0], 0, 20, &err));
     snprintf(want, sizeof want,

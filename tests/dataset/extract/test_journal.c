@@ -1,4 +1,5 @@
-/* The journal of a writer: what was appended is read back; what is no journal is refused, whatever byte says so. */
+/* The journal of a writer: what was appended is read back; what is no journal is refused, whatever
+ * byte says so. */
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -8,10 +9,8 @@
 #include "dataset/extract/extract.h"
 #include "tmp.h"
 
-enum {
-    N = 3,
-    HEAD = 24
-}; /* chunks of the journal below; bytes of a head: magic, array, n, crc, then 8 of the length */
+/* chunks of the journal below; bytes of a head: magic, array, n, crc, then 8 of the length */
+enum { N = 3, HEAD = 24 };
 
 static cdmpp_err err;
 static tmp_dir dir;
@@ -147,7 +146,8 @@ TEST(locked) {
                  says("%s: cannot open the file: No such file or directory [EIO]", p));
 }
 
-/* A value in the head of the second or third chunk that cannot be: the journal is refused at that chunk's byte, and may be closed again. */
+/* A value in the head of the second or third chunk that cannot be: the journal is refused at that
+ * chunk's byte, and may be closed again. */
 TEST(damaged) {
     const uint32_t magic = 0x4a444362, arrays = CD_LAYOUT_ARRAY_COUNT,
                    full = cd_layout_array_chunk(array_of[1]), over = full + 1, none = UINT32_MAX,

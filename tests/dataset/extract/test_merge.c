@@ -13,7 +13,8 @@ static cdmpp_err err;
 /* More offsets than merge copies at a time: a block is 4 MiB. */
 enum { LEAVES = 600000, PATHS = 3 };
 
-/* One program of one row with `n` leaves; the first three have a loop each, the last one has three. */
+/* One program of one row with `n` leaves; the first three have a loop each, the last one has
+ * three. */
 static void write_wide(const char *path, uint32_t n) {
     static made_item m;
     static int32_t node[LEAVES], pos[LEAVES], row[LEAVES], ptr[LEAVES + 1], tree[2] = {0, -1};
@@ -82,11 +83,13 @@ TEST(first_offset_below_zero) {
     assert_int_not_equal(access(out, F_OK), 0);
 }
 
-/* Earlier versions wrote sets without a program. One beside others adds nothing; alone they make no set. */
+/* Earlier versions wrote sets without a program. One beside others adds nothing; alone they make no
+ * set. */
 TEST(parts_without_a_program) {
     cd_extract_stats stats;
-    const char *out = scratch("of_none.h5"), *in[] = {scratch("empty.h5"), scratch("full.h5")},
-               *twice[] = {in[0], in[0]};
+    const char *out = scratch("of_none.h5");
+    const char *in[] = {scratch("empty.h5"), scratch("full.h5")};
+    const char *twice[] = {in[0], in[0]};
     uint64_t n[2];
     assert_ok(make_file(in[0], 0, 0, &err));
     assert_ok(make_file(in[1], 0, 20, &err));

@@ -1,4 +1,5 @@
-/* A writer that is stopped and goes on: the list of skipped lines is that of a run without a stop. */
+/* A writer that is stopped and goes on: the list of skipped lines is that of a run without a
+ * stop. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,7 +82,8 @@ static void goes_on_from_the_checkpoint(void **state) {
     tmp_remove(&dir);
 }
 
-/* A list that is shorter than at the checkpoint, another fingerprint, or --restart: from the beginning. */
+/* A list that is shorter than at the checkpoint, another fingerprint, or --restart: from the
+ * beginning. */
 static void begins_anew(void **state) {
     (void)state;
     for (int k = 0; k < 3; k++) {

@@ -80,8 +80,8 @@ TEST(files_without_kinds_load) {
 TEST(parts) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL, *whole = NULL;
-    const char *path[] = {scratch("p1.h5"), scratch("p2.h5"), scratch("p3.h5")},
-               *all = scratch("p.h5");
+    const char *path[] = {scratch("p1.h5"), scratch("p2.h5"), scratch("p3.h5")};
+    const char *all = scratch("p.h5");
     assert_ok(make_file(path[0], 0, 90, &err));
     assert_ok(make_file(path[1], 90, 91, &err));
     assert_ok(make_file(path[2], 91, 300, &err));

@@ -1,4 +1,5 @@
-/* dataset: facts of loop nests are read back, from parts and merged; a file may have none, or those of another version. */
+/* dataset: facts of loop nests are read back, from parts and merged; a file may have none, or those
+ * of another version. */
 #include "dataset/file/file.h"
 
 #include <hdf5.h>
@@ -20,13 +21,15 @@ static void check_facts(const cd_dataset *d, size_t p, unsigned i) {
         for (size_t c = 0; c < CD_N_FACTS; c++) assert_true(isnan(d->facts[p * CD_N_FACTS + c]));
 }
 
-/* Facts of parts follow each other, in memory, on disk and merged; who does not ask for them does not get them. */
+/* Facts of parts follow each other, in memory, on disk and merged; who does not ask for them does
+ * not get them. */
 TEST(facts) {
     cdmpp_err err = {0};
     cd_extract_stats stats;
     cd_dataset *d = NULL;
-    const char *path[] = {scratch("f1.h5"), scratch("f2.h5")}, *joined = scratch("f.h5"),
-               *plain = scratch("f3.h5");
+    const char *path[] = {scratch("f1.h5"), scratch("f2.h5")};
+    const char *joined = scratch("f.h5");
+    const char *plain = scratch("f3.h5");
     assert_ok(make_spoilt(path[0], 0, 200, make_facts, &err));
     assert_ok(make_spoilt(path[1], 200, 3000, make_facts, &err));
     assert_ok(cd_merge(joined, path, 2, "test", &stats, &err));
@@ -50,7 +53,8 @@ TEST(facts) {
     assert_string_equal(cd_layout_facts_text(77), "of an unknown state");
 }
 
-/* A file of an earlier version, made by removing what it did not have, and one with facts of other columns. */
+/* A file of an earlier version, made by removing what it did not have, and one with facts of other
+ * columns. */
 static void spoil_facts(const char *path, const char *digest) {
     const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(f >= 0);
@@ -65,7 +69,8 @@ static void spoil_facts(const char *path, const char *digest) {
     H5Fclose(f);
 }
 
-/* Facts of a version with fewer columns: the digest says what to do, before the width says that something is wrong. */
+/* Facts of a version with fewer columns: the digest says what to do, before the width says that
+ * something is wrong. */
 static void narrow_facts(const char *path) {
     const hsize_t dims[2] = {40, CD_N_FACTS - 8};
     spoil_facts(path, "digest");
@@ -89,8 +94,10 @@ TEST(files_without_facts) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL;
     cd_extract_stats stats;
-    const char *path[] = {scratch("o1.h5"), scratch("o2.h5")}, *other = scratch("o3.h5"),
-               *gpu = scratch("o4.h5"), *joined = scratch("o.h5");
+    const char *path[] = {scratch("o1.h5"), scratch("o2.h5")};
+    const char *other = scratch("o3.h5");
+    const char *gpu = scratch("o4.h5");
+    const char *joined = scratch("o.h5");
     assert_ok(make_spoilt(path[0], 0, 40, make_facts, &err));
     assert_ok(make_spoilt(path[1], 40, 90, make_facts, &err));
     assert_ok(make_spoilt(other, 0, 40, make_facts, &err));

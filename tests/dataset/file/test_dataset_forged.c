@@ -1,4 +1,5 @@
-/* Data sets that somebody made by hand: numbers of one array are others, and its checksum agrees. Each is refused with the array, or what it holds lies within its bounds. */
+/* Data sets that somebody made by hand: numbers of one array are others, and its checksum agrees.
+ * Each is refused with the array, or what it holds lies within its bounds. */
 #include "forge.h"
 
 #include <hdf5.h>
@@ -37,8 +38,8 @@ static void spoil(forge_dice *d, char *p, size_t n, size_t width) {
     for (size_t k = 1 + forge_draw(d, 3); n && k; k--) {
         const size_t i = forge_draw(d, n);
         uint64_t v = odd[forge_draw(d, sizeof odd / sizeof *odd)];
-        if (forge_draw(d, 3) == 0)
-            memcpy(&v, p + forge_draw(d, n) * width, width); /* that of another place */
+        /* that of another place */
+        if (forge_draw(d, 3) == 0) memcpy(&v, p + forge_draw(d, n) * width, width);
         memcpy(p + i * width, &v, width);
     }
 }

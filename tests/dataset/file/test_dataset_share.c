@@ -1,4 +1,5 @@
-/* A data set for several processes: one reads it, the others have the same arrays without reading. */
+/* A data set for several processes: one reads it, the others have the same arrays without
+ * reading. */
 #include "dataset/file/file.h"
 
 #include <stdlib.h>
@@ -71,7 +72,8 @@ static void same_arrays(const cd_dataset *a, const cd_dataset *b) {
     for (size_t k = 0; k < a->n_kind; k++) assert_string_equal(a->kind_name[k], b->kind_name[k]);
 }
 
-/* In memory and on disk, of two files; what the first alone has read is what a process by itself would have. */
+/* In memory and on disk, of two files; what the first alone has read is what a process by itself
+ * would have. */
 TEST(one_reads_for_all) {
     const char *path[] = {scratch("a.h5"), scratch("b.h5")};
     cdmpp_err err = {0};

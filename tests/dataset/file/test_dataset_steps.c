@@ -14,12 +14,13 @@ static void check_steps(const cd_dataset *d, size_t p, unsigned i) {
     assert_memory_equal(d->step + d->step_ptr[p], m.it.step, m.it.n_step * sizeof *m.it.step);
 }
 
-/* Steps of parts follow each other, in memory, on disk and merged; an empty part has none and hinders nobody. */
+/* Steps of parts follow each other, in memory, on disk and merged; an empty part has none and
+ * hinders nobody. */
 TEST(steps) {
     cdmpp_err err = {0};
     cd_extract_stats stats;
-    const char *path[] = {scratch("s1.h5"), scratch("s2.h5"), scratch("s3.h5")},
-               *joined = scratch("s.h5");
+    const char *path[] = {scratch("s1.h5"), scratch("s2.h5"), scratch("s3.h5")};
+    const char *joined = scratch("s.h5");
     assert_ok(make_spoilt(path[0], 0, 200, make_steps, &err));
     assert_ok(make_spoilt(path[1], 200, 3000, make_steps, &err));
     assert_ok(make_file(path[2], 0, 0, &err));
@@ -35,7 +36,8 @@ TEST(steps) {
     }
 }
 
-/* A file without steps is as it was before there were any: nothing is added, and only who wants them minds. */
+/* A file without steps is as it was before there were any: nothing is added, and only who wants
+ * them minds. */
 TEST(files_without_steps) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL, *with = NULL;

@@ -129,8 +129,8 @@ static char *record_of(member *m, char *line, size_t *len) {
     char *text = zero + 1, *h = text - 512;
     *len -= (size_t)(text - line);
     if (h < line) return text; /* the padding that ends the archive */
-    const bool is_long =
-        h - 1024 >= line && h[-1024 + 156] == 'L'; /* GNU: header of the name, the name */
+    /* GNU: header of the name, the name */
+    const bool is_long = h - 1024 >= line && h[-1024 + 156] == 'L';
     snprintf(m->name, sizeof m->name, "%.*s", is_long ? 512 : 100, is_long ? h - 512 : h);
     m->line = 0;
     return text;

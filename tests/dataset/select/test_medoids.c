@@ -1,4 +1,5 @@
-/* medoids: planted clusters, and the laws of the choice against a slow one written from the definition. */
+/* medoids: planted clusters, and the laws of the choice against a slow one written from the
+ * definition. */
 #include "dataset/select/select.h"
 
 #include <math.h>
@@ -10,7 +11,8 @@
 enum { PLANTED = 7, PER = 12, N = PLANTED * PER, DIM = 5 };
 static float x[N * DIM];
 
-/* Point i lies near planted place i % PLANTED; the first PLANTED points are the places themselves. */
+/* Point i lies near planted place i % PLANTED; the first PLANTED points are the places
+ * themselves. */
 static void build(double spread) {
     for (size_t i = 0; i < N; i++)
         for (size_t j = 0; j < DIM; j++)
@@ -92,7 +94,8 @@ TEST(no_point_twice) {
     assert_int_equal(c[0], 0);
 }
 
-/* The places themselves are dear, their neighbours cheap: a budget of cheap ones reaches all places. */
+/* The places themselves are dear, their neighbours cheap: a budget of cheap ones reaches all
+ * places. */
 TEST(a_budget_takes_cheap_ones) {
     uint32_t c[N];
     double price[N], sum = 0;

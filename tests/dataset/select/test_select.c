@@ -201,9 +201,8 @@ static void out_of_memory(void **st) {
     size_t n;
     build(&s, 1);
     const cd_select_input in = input(&s);
-    for (int kind = 0; kind < 3; kind++)
-        FAULT_SWEEP(f, 1)
-        f.st = cd_select_tasks(&in, (cd_select_kind)kind, 3, 0, NULL, c, &n, &f.err);
+    for (int kind = 0; kind < 3; kind++) FAULT_SWEEP(f, 1)
+    f.st = cd_select_tasks(&in, (cd_select_kind)kind, 3, 0, NULL, c, &n, &f.err);
 }
 
 TESTS(NULL, NULL, how_many, planted, order_is_nothing, threads, center, definition, random_by_seed,

@@ -93,8 +93,8 @@ TEST(leaves) {
 }
 
 TEST(flop) {
-    fix *f =
-        filter(build(0), (cd_filter_spec){.min_flop = 2e6}); /* task 0: 1e6, 1: 2e6, 2: unknown */
+    /* task 0: 1e6, 1: 2e6, 2: unknown */
+    fix *f = filter(build(0), (cd_filter_spec){.min_flop = 2e6});
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i % 3 == 1);
     f = filter(build(0), (cd_filter_spec){.max_flop = 1e6});
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i % 3 == 0);
@@ -127,12 +127,12 @@ static size_t of_group(const fix *f, uint32_t task, uint32_t dev) {
 TEST(surplus) {
     fix *f = build(0), *g = build(1);
     uint8_t ten[N], other[N];
-    for (int i = 0; i < N; i++)
-        f->error[i] = g->error[N - 1 - i] = i % 3 == 2 && i >= 30; /* task 2: 5 a device */
+    /* task 2: 5 a device */
+    for (int i = 0; i < N; i++) f->error[i] = g->error[N - 1 - i] = i % 3 == 2 && i >= 30;
     filter(f, (cd_filter_spec){.max_per_task = 10, .seed = 3});
     filter(g, (cd_filter_spec){.max_per_task = 10, .seed = 3});
-    for (int i = 0; i < N; i++)
-        assert_int_equal(f->keep[i], g->keep[N - 1 - i]); /* order is nothing */
+    /* order is nothing */
+    for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], g->keep[N - 1 - i]);
     for (uint32_t t = 0; t < T; t++)
         for (uint32_t d = 0; d < D; d++) assert_int_equal(of_group(f, t, d), t == 2 ? 5 : 10);
     assert_int_equal(f->c.drop[CD_FILTER_DROP_SURPLUS], 4 * 40);

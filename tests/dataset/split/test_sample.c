@@ -105,8 +105,8 @@ TEST(devices) {
     assert_true(taken(t, V100, 1) == BITS(0));
     assert_true(taken(t, AVX2, 1) == ALL);
     assert_true(taken(t, AVX512, 1) == BITS(0));
-    for (int i = 0; i < MADE_N;
-         i++) /* the GPU lacks tasks 0 and 1: its own numbers, first of what it has */
+    /* the GPU lacks tasks 0 and 1: its own numbers, first of what it has */
+    for (int i = 0; i < MADE_N; i++)
         if (f.dev[i] == V100 && f.task[i] < 2) f.task[i] = 2;
     assert_true(taken("sample2", V100, 1) == BITS(numbered(1), numbered(2)));
     assert_true(taken("sample2", AVX2, 1) == BITS(0, numbered(1)));

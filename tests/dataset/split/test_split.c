@@ -188,8 +188,11 @@ TEST(train_names) {
 TEST(contradictions) {
     static fix f;
     build(&f, 0);
-    const char *ab[] = {"A", "B"}, *all[] = {"B", "A", "C"}, *bs[] = {"C_bs1"}, *typo[] = {"AA"},
-               *dev[] = {"a", "b"};
+    const char *ab[] = {"A", "B"};
+    const char *all[] = {"B", "A", "C"};
+    const char *bs[] = {"C_bs1"};
+    const char *typo[] = {"AA"};
+    const char *dev[] = {"a", "b"};
     split_refused(
         &f.d, f.keep,
         (cd_split_spec){
@@ -266,7 +269,8 @@ TEST(filter_counts) {
     assert_int_equal(f.keep[5], 1);
 }
 
-/* A seed names the same split in every version: figures of an earlier one could not be compared otherwise. */
+/* A seed names the same split in every version: figures of an earlier one could not be compared
+ * otherwise. */
 TEST(seeds_stay) {
     static const struct {
         cd_split_kind kind;

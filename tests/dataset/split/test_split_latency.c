@@ -40,12 +40,12 @@ TEST(definition) {
     assert_int_equal(s->n_unused, 3);
     assert_int_equal(s->n_program[CD_SPLIT_PART_TEST], n / 5);
     cd_split *t = split(&f, 0.1), *u = split(&f, 0.9);
-    assert_string_equal(s->hash[CD_SPLIT_PART_TEST],
-                        t->hash[CD_SPLIT_PART_TEST]); /* whatever validation is */
+    /* whatever validation is */
+    assert_string_equal(s->hash[CD_SPLIT_PART_TEST], t->hash[CD_SPLIT_PART_TEST]);
     assert_string_equal(s->hash[CD_SPLIT_PART_TEST], u->hash[CD_SPLIT_PART_TEST]);
     assert_int_equal(t->n_program[CD_SPLIT_PART_VALID], n / 5 * 4 / 8);
-    assert_int_equal(u->n_program[CD_SPLIT_PART_VALID],
-                     n / 5 * 4 / 2); /* never more than every second */
+    /* never more than every second */
+    assert_int_equal(u->n_program[CD_SPLIT_PART_VALID], n / 5 * 4 / 2);
     cd_split_free(s);
     cd_split_free(t);
     cd_split_free(u);

@@ -17,7 +17,8 @@ static cd_split *split(made_split *f, int64_t n, double best, cd_split_kind kind
     return s;
 }
 
-/* How many programs of the task and device of program i train, and how many of these are faster than i. */
+/* How many programs of the task and device of program i train, and how many of these are faster
+ * than i. */
 static size_t beside(const made_split *f, const cd_split *s, size_t i, bool faster) {
     size_t n = 0;
     for (size_t k = 0; k < MADE_N; k++)
@@ -58,7 +59,8 @@ TEST(fastest_and_drawn) {
     cd_split_free(s);
 }
 
-/* A share of 1: none is slower than one that is left out. A share of 0: a smaller limit keeps a subset. */
+/* A share of 1: none is slower than one that is left out. A share of 0: a smaller limit keeps a
+ * subset. */
 TEST(shares) {
     static made_split f;
     made_split_build(&f, 0);

@@ -1,4 +1,5 @@
-/* Seconds of GPU programs on a made device: each part by hand, what more of each number does, and what is refused. */
+/* Seconds of GPU programs on a made device: each part by hand, what more of each number does, and
+ * what is refused. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@ static cd_device made(void) {
     return d;
 }
 
-/* 100 blocks of 128 threads, 64 registers, 16 KB of shared memory: 4 blocks a multiprocessor, 3 waves, the busiest runs 10 blocks. */
+/* 100 blocks of 128 threads, 64 registers, 16 KB of shared memory: 4 blocks a multiprocessor, 3
+ * waves, the busiest runs 10 blocks. */
 static void program(float x[CD_N_FACTS]) {
     memset(x, 0, CD_N_FACTS * sizeof *x);
     x[CD_GPU_FACT_KERNELS] = 1;
@@ -54,8 +56,8 @@ TEST(by_hand) {
     const cd_analytic_time t = of(x, &d);
     assert_close(t.waves, 3, 0, 0);
     assert_close(t.threads, 512, 0, 0);
-    const double clock = 1e-9,
-                 core = clock / 10; /* 10 blocks each: nobody is busier than the mean */
+    /* 10 blocks each: nobody is busier than the mean */
+    const double clock = 1e-9, core = clock / 10;
     assert_close(t.compute_s, core * 400000 * 0.75 / 2, 1e-9, 0);
     assert_close(t.l1_s, core * 120000, 1e-9, 0);
     assert_close(t.l2_s, core * (160000 + 50000), 1e-9, 0);
@@ -127,7 +129,8 @@ TEST(spilled) {
                 l2.latency_s > l1.latency_s);
 }
 
-/* A thread has no more registers than its block can start with: 65536 over its threads, in whole warps. */
+/* A thread has no more registers than its block can start with: 65536 over its threads, in whole
+ * warps. */
 TEST(registers_of_a_block) {
     float x[CD_N_FACTS];
     cdmpp_err err = {0};
@@ -141,8 +144,8 @@ TEST(registers_of_a_block) {
     const double none = of(x, &d).l2_s, wait = of(x, &d).latency_s;
     x[CD_GPU_FACT_THREADS] = 550; /* 576: 113 registers, of which tiles may have 98.875 */
     const cd_analytic_time over = of(x, &d);
-    assert_close(over.l2_s, 1e-10 * (210000 + 4 * 2 * (100 - 98.875) / 100 * 1e9 / 32), 1e-6,
-                 0); /* tiles of 220 KB */
+    /* tiles of 220 KB */
+    assert_close(over.l2_s, 1e-10 * (210000 + 4 * 2 * (100 - 98.875) / 100 * 1e9 / 32), 1e-6, 0);
     assert_close(over.threads, 550, 0, 0);
     x[CD_GPU_FACT_THREADS] = 512; /* 128: they have 112 */
     assert_close(of(x, &d).l2_s, none, 1e-9, 0);
@@ -158,8 +161,8 @@ TEST(forgotten) {
     float x[CD_N_FACTS];
     cd_device d = made();
     program(x);
-    for (int k = 0; k < 4; k++)
-        x[CD_GPU_FACT_STEP_1 + k] = 2e6F; /* 40 of 100 blocks, 10 times: 2.6 MB each */
+    /* 40 of 100 blocks, 10 times: 2.6 MB each */
+    for (int k = 0; k < 4; k++) x[CD_GPU_FACT_STEP_1 + k] = 2e6F;
     assert_close(of(x, &d).memory_s, (2e6 + 50000) * 32 / 80e9, 1e-6, 0);
     d.l2_kb = 4096;
     assert_true(of(x, &d).memory_s < 1e-4);

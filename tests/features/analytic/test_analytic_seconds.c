@@ -1,4 +1,5 @@
-/* Seconds of facts on a device: laws of the three models, what the device must say, rules that stand in. */
+/* Seconds of facts on a device: laws of the three models, what the device must say, rules that
+ * stand in. */
 #include "check.h"
 #include "features/analytic/analytic.h"
 
@@ -18,7 +19,8 @@ static cd_device made_device(void) {
     return d;
 }
 
-/* A program of 64 MB that moves twice that through caches below 64 MB, and needs a million cycles. */
+/* A program of 64 MB that moves twice that through caches below 64 MB, and needs a million
+ * cycles. */
 static void made_facts(float x[CD_N_FACTS]) {
     memset(x, 0, CD_N_FACTS * sizeof *x);
     for (int c = 0; c < CD_N_FACT_CAPACITY; c++) {
@@ -54,7 +56,8 @@ TEST(parts) {
     assert_close(t.threads, 1, 0, 0);
 }
 
-/* What is measured replaces rules, slow vector units count, more cores and bandwidth help, a program that fits stays in the cache. */
+/* What is measured replaces rules, slow vector units count, more cores and bandwidth help, a
+ * program that fits stays in the cache. */
 TEST(device) {
     cdmpp_err err = {0};
     cd_device d = made_device();
@@ -91,7 +94,8 @@ TEST(device) {
     assert_close(b.memory_s, a.memory_s, 1e-6, 0);
 }
 
-/* The last round counts in full; what is in no loop that the facts tell apart divides evenly, what is in no parallel loop not at all. */
+/* The last round counts in full; what is in no loop that the facts tell apart divides evenly, what
+ * is in no parallel loop not at all. */
 TEST(threads) {
     static const struct {
         int cores;

@@ -83,7 +83,8 @@ static void check_threads(const float *x) {
     }
 }
 
-/* The loops that are told apart give the same time on any number of threads, where they are all of the program. */
+/* The loops that are told apart give the same time on any number of threads, where they are all of
+ * the program. */
 static void check_regions(const float *x) {
     const int on[] = {CD_FACT_SHARE_2,  CD_FACT_SHARE_4,  CD_FACT_SHARE_8,
                       CD_FACT_SHARE_16, CD_FACT_SHARE_32, CD_FACT_SHARE_64};
@@ -118,7 +119,8 @@ static void one(void *ctx, const cd_nest *nest) {
     if (!l->n++) memcpy(l->first, x, sizeof x);
 }
 
-/* Operations do not depend on the schedule, traffic falls with the capacity, threads only help, the same program gives the same bits. */
+/* Operations do not depend on the schedule, traffic falls with the capacity, threads only help, the
+ * same program gives the same bits. */
 static void test_laws(void **state) {
     static const struct {
         size_t task;
@@ -175,7 +177,8 @@ static void test_refused(void **state) {
     cd_arena_free(&a);
 }
 
-/* Weights in the order of the loops: j outermost reads a column of B after the other, which are lines then. */
+/* Weights in the order of the loops: j outermost reads a column of B after the other, which are
+ * lines then. */
 static void test_packed(void **state) {
     static const char *const task[] = {"\"ops\": [" MADE_IN(
         "A", 16, 64) ", {\"name\": \"B\", \"shape\": [64, 512], \"dtype\": \"float32\", "
@@ -207,8 +210,9 @@ static void test_packed(void **state) {
     cd_arena_free(&a);
 }
 
-/* Columns of 64 rows: where a row is 4,096 bytes all 64 lines meet in one set of 8, and every second turn of j, which comes back to them, finds none.
- * Rows of 4,160 bytes lie in sets of their own. */
+/* Columns of 64 rows: where a row is 4,096 bytes all 64 lines meet in one set of 8, and every
+ * second turn of j, which comes back to them, finds none. Rows of 4,160 bytes lie in sets of their
+ * own. */
 static void test_conflicts(void **state) {
 #define COLUMNS(row)                                                                               \
     "\"ops\": [" MADE_IN("A", 4, 64) "," MADE_IN(                                                  \
@@ -237,7 +241,8 @@ static void test_conflicts(void **state) {
     cd_arena_free(&a);
 }
 
-/* The known matrix product: what stands in docs/reference/facts.md. 16 x 32 x 24 without a schedule: for i, j, k. */
+/* The known matrix product: what stands in docs/reference/facts.md. 16 x 32 x 24 without a
+ * schedule: for i, j, k. */
 static void test_example(void **state) {
     cd_arena a = {0};
     cdmpp_err err = {0};
@@ -294,7 +299,8 @@ static void draw_all(const char *text, cd_facts_set set, kept *k) {
     "{\"name\": \"C\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 96]], \"reduce_axis\": [[\"k\", 0, "  \
     "48]], \"reduce\": \"sum\", \"body\": \"" body "\"}], \"args\": [\"A\", \"B\", \"C\"]"
 
-/* dot4 is a multiplication that fuses with its sum, and is done in vectors: every fact is that of the product of float32 of the same shape. */
+/* dot4 is a multiplication that fuses with its sum, and is done in vectors: every fact is that of
+ * the product of float32 of the same shape. */
 static void words_are(cd_facts_set set) {
     static kept words, floats;
     draw_all(PRODUCT("int32", "dot4:int32(A[i, k], B[j, k])"), set, &words);

@@ -1,5 +1,5 @@
-/* Addresses as sums of digits: the same as the program computes at every access that it makes; and distinct lines of made accesses
- * against counting them. */
+/* Addresses as sums of digits: the same as the program computes at every access that it makes; and
+ * distinct lines of made accesses against counting them. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -28,7 +28,8 @@ static bool falls(const cd_an_raw *r, int32_t var) {
     return false;
 }
 
-/* The same by the nodes of the tree, whose strides are above 0: a digit that falls is counted from its end. */
+/* The same by the nodes of the tree, whose strides are above 0: a digit that falls is counted from
+ * its end. */
 static int64_t placed_at(const walk *k, const cd_an_raw *r, const cd_an_access *a) {
     int64_t at = a->c;
     for (uint32_t i = 0; i < a->n; i++) {
@@ -117,7 +118,8 @@ static double mean(const cd_an_access *a, uint32_t i, int64_t at, double *n) {
     return s;
 }
 
-/* Rows of a tensor whose rows are whole lines, every step and width: equal. Any strides: near, in the mean. */
+/* Rows of a tensor whose rows are whole lines, every step and width: equal. Any strides: near, in
+ * the mean. */
 TEST(lines_are_counted) {
     uint64_t s = 5;
     double ratio = 0;

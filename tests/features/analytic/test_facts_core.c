@@ -1,4 +1,5 @@
-/* Instructions and cycles of statements: known schedules of a matrix product counted by hand, at vectors of 64 bytes. */
+/* Instructions and cycles of statements: known schedules of a matrix product counted by hand, at
+ * vectors of 64 bytes. */
 #include "check.h"
 #include "made_facts.h"
 
@@ -16,7 +17,8 @@ typedef struct {
     { CD_N_FACTS, 0 }
 
 static const known row[] = {
-    /* i, j outside, k, 16 j as a vector: C stays in one register, every sum waits for the one before */
+    /* i, j outside, k, 16 j as a vector: C stays in one register, every sum waits for the one
+     * before */
     {"[[\"SP\", 2, 1, 32, [16], 1], [\"RE\", 2, [0, 1, 3, 2]], [\"AN\", 2, 3, 2]]",
      "vector of j",
      {{CD_FACT_VECTOR_OPS, PRODUCTS / 16},

@@ -1,4 +1,5 @@
-/* Facts of GPU programs: one by hand, laws that hold whatever the schedule, what is refused, memory. */
+/* Facts of GPU programs: one by hand, laws that hold whatever the schedule, what is refused,
+ * memory. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,7 +19,8 @@ static void check_facts(const float *x, const wanted *is, size_t n) {
                      fact_at(x, is[k].fact), is[k].value);
 }
 
-/* T[i, j] = A[j, i] + 1, 48 x 32, as 24 blocks of 64 threads: two rows of T a block, each thread reads another row of A. */
+/* T[i, j] = A[j, i] + 1, 48 x 32, as 24 blocks of 64 threads: two rows of T a block, each thread
+ * reads another row of A. */
 static void test_example(void **state) {
     cd_arena a = {0};
     cdmpp_err err = {0};
@@ -50,7 +52,8 @@ static void test_example(void **state) {
         {CD_GPU_FACT_GLOBAL_STORES, 1536},
         {CD_GPU_FACT_LOAD_INSTRUCTIONS, 1536},
         {CD_GPU_FACT_STORE_INSTRUCTIONS, 1536},
-        /* 32 rows of A for either warp, where the other one's elements lie beside; T in a row */
+        /* 32 rows of A for either warp, where the other one's elements lie beside; T in a
+               * row */
         {CD_GPU_FACT_LOAD_SECTORS_32, 24 * 64},
         {CD_GPU_FACT_LOAD_SECTORS_64, 24 * 32},
         {CD_GPU_FACT_STORE_SECTORS_32, 24 * 8},
@@ -79,9 +82,10 @@ static void test_example(void **state) {
     cd_arena_free(&a);
 }
 
-/* What both warps of a wavefront touch counts once for it and once for each of them. A product as 4 blocks of 8 x 16 threads: a warp has 2 rows of
- * 16 columns, and so 2 sectors of A, 2 of B, 4 of C. A row over its sum as a block of 48 threads: 6 sectors of the row, the one of the sum for
- * either warp; before it a kernel of single threads. */
+/* What both warps of a wavefront touch counts once for it and once for each of them. A product as 4
+ * blocks of 8 x 16 threads: a warp has 2 rows of 16 columns, and so 2 sectors of A, 2 of B, 4 of C.
+ * A row over its sum as a block of 48 threads: 6 sectors of the row, the one of the sum for either
+ * warp; before it a kernel of single threads. */
 static void test_halves(void **state) {
     const struct {
         size_t task;
@@ -111,9 +115,9 @@ static void test_halves(void **state) {
     cd_arena_free(&a);
 }
 
-/* Threads with 12 sums for each of 10 x 24 elements of a tile in registers, which a compiler writes out: 2880 copies. Of 20 x 24 elements it would be
- * 5760, and the outer loop stays: it indexes the tile, so it is in memory, where each sum is a load and a store, and
- * each zero a store. */
+/* Threads with 12 sums for each of 10 x 24 elements of a tile in registers, which a compiler writes
+ * out: 2880 copies. Of 20 x 24 elements it would be 5760, and the outer loop stays: it indexes the
+ * tile, so it is in memory, where each sum is a load and a store, and each zero a store. */
 static void test_copies(void **state) {
     cd_arena a = {0};
     cdmpp_err err = {0};
@@ -145,7 +149,8 @@ static void test_copies(void **state) {
 
 typedef struct {
     cd_facts *f;
-    double flop, out; /* operations; elements that are written. 0: not the same in all programs */
+    /* operations; elements that are written. 0: not the same in all programs */
+    double flop, out;
     size_t n, shared;
 } laws;
 
@@ -192,7 +197,8 @@ static void one(void *ctx, const cd_nest *nest) {
     l->n++;
 }
 
-/* Operations and results do not depend on the schedule, wider warps and larger groups share more, the same program gives the same bits. */
+/* Operations and results do not depend on the schedule, wider warps and larger groups share more,
+ * the same program gives the same bits. */
 static void test_laws(void **state) {
     static const struct {
         size_t task;
@@ -244,9 +250,9 @@ static void test_refused(void **state) {
     t.node[axis].extent_e = t.node[axis].var;
     assert_status(cd_facts_gpu(f, &nest, x, &err), CDMPP_EUNSUPPORTED);
     t.node[axis] = nest.ast->node[axis];
+    /* nothing is left of the kernel's head */
     for (int32_t k = 0; k < t.n; k++)
-        t.node[k].dead = t.node[k].dead ||
-                         t.node[k].kind == CD_AST_THREAD; /* nothing is left of the kernel's head */
+        t.node[k].dead = t.node[k].dead || t.node[k].kind == CD_AST_THREAD;
     assert_status(cd_facts_gpu(f, &nest, x, &err), CDMPP_EUNSUPPORTED);
     cd_facts_free(f);
     cd_arena_free(&a);

@@ -1,5 +1,5 @@
-/* What warps and blocks touch, against all threads of drawn programs one after the other. CD_SHOW prints what was compared, for the
- * reference page. */
+/* What warps and blocks touch, against all threads of drawn programs one after the other. CD_SHOW
+ * prints what was compared, for the reference page. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -45,7 +45,8 @@ static void show(const char *what, list *l) {
 
 static void done(list *l) { free(l->x); }
 
-/* All points look alike: no conditions, a sum of digits, and what is outside of the warp moves whole sectors and turns of the banks. */
+/* All points look alike: no conditions, a sum of digits, and what is outside of the warp moves
+ * whole sectors and turns of the banks. */
 static bool is_even(const cd_an_gpu *g, const cd_an_raw *r) {
     if (g->n_cond || r->cond || r->inexact || r->gather) return false;
     for (uint32_t i = 0; i < r->n; i++)
@@ -81,8 +82,8 @@ static void compare_warps(census *c, const gpu_truth *t, cd_an_gpu *g, const cd_
     if (t->active > 0) note(&c->active, x.active / (t->active / t->exist));
 }
 
-/* Accesses that load nothing twice say little: of the others every group has to be right by itself, to a hundredth, as a row that begins within a
- * sector counts by its mean. */
+/* Accesses that load nothing twice say little: of the others every group has to be right by itself,
+ * to a hundredth, as a row that begins within a sector counts by its mean. */
 static void compare_blocks(census *c, const gpu_truth *t, const cd_an_gpu *g, const cd_an_raw *r) {
     bool all = true, again = false;
     for (int w = 0; w < TRUTH_GROUPS; w++) {

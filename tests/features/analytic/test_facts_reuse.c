@@ -1,5 +1,5 @@
-/* Lines that caches fetch and give back, against caches that execute the program: drawn schedules of small tasks. CD_SHOW prints what
- * was compared, for the reference page. */
+/* Lines that caches fetch and give back, against caches that execute the program: drawn schedules
+ * of small tasks. CD_SHOW prints what was compared, for the reference page. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -14,8 +14,8 @@ typedef struct {
 } list;
 
 typedef struct {
-    list fetch, back,
-        again; /* ratios model to simulation; again: of fetches where a line is fetched more than once */
+    /* ratios model to simulation; again: of fetches where a line is fetched more than once */
+    list fetch, back, again;
     size_t exact, programs, inexact;
 } census;
 
@@ -93,8 +93,8 @@ static void merge(census *to, census *c) {
     free(c->again.ratio);
 }
 
-/* Footprints are equal; traffic is close where a line is fetched more than once, too. The bars are what
- * the model reached when it was written, with a little room. */
+/* Footprints are equal; traffic is close where a line is fetched more than once, too. The bars are
+ * what the model reached when it was written, with a little room. */
 static void test_traffic(void **state) {
     census all = {0}, none = {0};
     for (size_t k = 0; k < MADE_F_TASKS; k++) {

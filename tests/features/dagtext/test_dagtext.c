@@ -1,4 +1,5 @@
-/* Definitions as TVM prints them: what the text leaves open is solved from the shapes of the key, or refused. */
+/* Definitions as TVM prints them: what the text leaves open is solved from the shapes of the key,
+ * or refused. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,8 +112,8 @@ TEST(convolution) {
 TEST(stride) {
     const char *const shapes = ", [1, 8, 8, 4], [3, 3, 4, 6], [1, 4, 4, 6]";
     const char *const text = CONV("(y*2)", "(x*2)") RELU;
-    const one strict = {text, shapes, 0, "axis b of wide is open: its extent may be 9 or 10", 0},
-              assumed = {text, shapes, SYM, NULL, SYM};
+    const one strict = {text, shapes, 0, "axis b of wide is open: its extent may be 9 or 10", 0};
+    const one assumed = {text, shapes, SYM, NULL, SYM};
     check_one(&strict);
     check_one(&assumed);
     check_sizes(&assumed, "wide.b=10 wide.c=10");
@@ -239,7 +240,8 @@ TEST(assumed_type) {
     check_one(&t);
 }
 
-/* Names that occur twice: every operator but the last is read, and TVM prints in the order of reading, so only one way is left. */
+/* Names that occur twice: every operator but the last is read, and TVM prints in the order of
+ * reading, so only one way is left. */
 TEST(names) {
     const one t = {"p0 = PLACEHOLDER [4]\np1 = PLACEHOLDER [4]\nT_add(i) = (p0[i] + p1[i])\np2 = "
                    "PLACEHOLDER [4]\nT_add(i) = (T_add[i] + p2[i])\n"
@@ -392,5 +394,67 @@ TEST(reference_sets) {
     }
 }
 
-TESTS(NULL, NULL, convolution, stride, padding_behind, blocks, groups, transposed, softmax, joined,
-      gaps, adaptive, open, assumed_type, names, refused, lines, no_memory, reference_sets)
+/* Conditions and indices in all their forms, also those that say nothing of a size: those of the
+ * key decide. */
+TEST(conditions) {
+#define GUARDED(condition, yes, no)                                                                \
+    "src = PLACEHOLDER [8]\nwide(a) = tir.if_then_else(" condition ", " yes ", " no                \
+    ")\nout(i) = max(wide[i], 0f)\n"
+    static const struct {
+        const char *text, *want;
+    } v[] = {
+        {GUARDED("((a >= 1) && (a < 9))", "src[(a - 1)]", "0f"), NULL},
+        {GUARDED("((a > 0) && (a <= 8))", "src[(a - 1)]", "0f"), NULL},
+        {GUARDED("((a < 1) || (a >= 9))", "0f", "src[(a - 1)]"), NULL},
+        {GUARDED("((a <= 0) || (a > 8))", "0f", "src[(a - 1)]"), NULL},
+        {GUARDED("!((a < 1) || (a >= 9))", "src[(a - 1)]", "0f"), NULL},
+        {GUARDED("(!(a < 1) && !(a >= 9))", "src[(a - 1)]", "0f"), NULL},
+        {GUARDED("(a == 3)", "src[(a - 1)]", "0f"), NULL},
+        {GUARDED("(a != 3)", "0f", "src[(a - 1)]"), NULL},
+        {GUARDED("(a == 3)", "0f", "src[(a - 1)]"), NULL},
+        {GUARDED("((a < 1) || (a < 9))", "src[(a - 1)]", "0f"), NULL},
+        {GUARDED("(9 > a)", "src[(a - 1)]", "0f"), NULL},
+        {GUARDED("(a < 99999999999)", "src[(a - 1)]", "0f"),
+         "an integer that does not fit its type"},
+        {GUARDED("((a + 1) < 9)", "src[min(a, 7)]", "0f"), NULL},
+        {GUARDED("(a < 8)", "src[floormod(a, 8)]", "src[max((a - 8), 0)]"), NULL},
+        {GUARDED("(a < 8)", "src[(a*a)]", "0f"), NULL},
+        {GUARDED("(a < 8)", "src[(a + a)]", "0f"), NULL},
+        {GUARDED("(a < 8)", "src[int32(a)]", "0f"), NULL},
+        {GUARDED("(a < 8)", "src[int32(float32(a))]", "0f"), NULL},
+        {GUARDED("((a < 8) == (a < 9))", "src[a]", "0f"), NULL},
+        {GUARDED("(a < 8)", "src[a]", "3.40282e+38f"), NULL},
+        {GUARDED("(a < 8)", "src[a]", "1e-05f"), NULL},
+        {GUARDED("(a < 8)", "(src[a] + 2.5e+10f)", "1000f"), NULL},
+        {GUARDED("(a == 9)", "src[3]", "src[max(a, 2)]"), NULL},
+        {GUARDED("(a < 8)", "src[floordiv(a, a)]", "0f"), NULL},
+    };
+    for (size_t k = 0; k < sizeof v / sizeof *v; k++) {
+        const one t = {v[k].text, ", [8], [10]", 0, v[k].want, 0};
+        check_one(&t);
+        if (!t.want) check_sizes(&t, "wide.a=10 out.i=10");
+    }
+}
+
+/* The least of a row; shapes and lines that are none. */
+TEST(least_and_odd_lines) {
+    static const one v[] = {
+        {"src = PLACEHOLDER [8, 4]\nout(i) min= src[i, k]\n", ", [8, 4], [8]", F32, NULL, F32},
+        {"src = PLACEHOLDER [8, 4]\nout(i) min= src[i, k.v0]\n", ", [8, 4], [8]", 0, "", 0},
+        {"src = PLACEHOLDER [99999999999]\nout(i) = src[i]\n", ", [8], [8]", 0, "", 0},
+        {"src = PLACEHOLDER [8]x\nout(i) = src[i]\n", ", [8], [8]", 0,
+         "a shape that is no list of numbers", 0},
+        {"src = PLACEHOLDER [8]\n(i) = src[i]\n", ", [8], [8]", 0, "", 0},
+        {"src = PLACEHOLDER [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
+         "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\nout(i) = src[i]\n",
+         ", [8], [8]", 0, "", 0},
+        {"src = PLACEHOLDER [8]\nout(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, "
+         "u, v, w, x, y, z, aa, bb, cc, dd, ee, ff, gg, hh) = src[a]\n",
+         ", [8], [8]", 0, "", 0},
+    };
+    for (size_t k = 0; k < sizeof v / sizeof *v; k++) check_one(&v[k]);
+}
+
+TESTS(NULL, NULL, conditions, least_and_odd_lines, convolution, stride, padding_behind, blocks,
+      groups, transposed, softmax, joined, gaps, adaptive, open, assumed_type, names, refused,
+      lines, no_memory, reference_sets)

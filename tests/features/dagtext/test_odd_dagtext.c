@@ -1,4 +1,5 @@
-/* Odd printed definitions. The seeds begin with the shapes of the key (tests/fuzz/fuzz_dagtext.c). */
+/* Odd printed definitions. The seeds begin with the shapes of the key
+ * (tests/fuzz/fuzz_dagtext.c). */
 #include "features/dagtext/dagtext.h"
 #include "odd.h"
 

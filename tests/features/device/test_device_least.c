@@ -1,4 +1,5 @@
-/* No measured time is below what its device can at best: the floor is a law, or it is wrong. Records that come with the project, on their devices. */
+/* No measured time is below what its device can at best: the floor is a law, or it is wrong.
+ * Records that come with the project, on their devices. */
 #include "check.h"
 
 #include "base/io/io.h"
@@ -6,8 +7,9 @@
 #include "features/task/task.h"
 
 typedef struct {
-    size_t n, bounded, below; /* records with a time; those that something bounds; those below it */
-    double worst;             /* the largest floor over time */
+    /* records with a time; those that something bounds; those below it */
+    size_t n, bounded, below;
+    double worst; /* the largest floor over time */
     char what[200];
 } law;
 

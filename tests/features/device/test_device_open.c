@@ -115,8 +115,8 @@ TEST(three_files) {
     l = opened("", config);
     assert_true(cd_device_table_own(l, named(l, "second")) && named(l, "h100")->cores > 100);
     cd_device_table_free(l);
-    (void)tmp_put(&dir, CD_DEVICE_FILE,
-                  "- {name: ", 9); /* damaged: of a file behind the first nobody asked */
+    /* damaged: of a file behind the first nobody asked */
+    (void)tmp_put(&dir, CD_DEVICE_FILE, "- {name: ", 9);
     l = opened(path, config);
     assert_int_equal(cd_device_table_count(l), 1);
     cd_device_table_free(l);
@@ -146,8 +146,9 @@ TEST(faults) {
         cd_diag diag = {0};
         cd_device_table *l = NULL;
         g.st = cd_device_table_open(&a, path, NULL, &diag, NULL, &l, &g.err);
+        /* never silently */
         if (!g.st && cd_device_table_count(l) == 1)
-            g.st = CD_FAIL(&g.err, ENOMEM, "ours is not there"); /* never silently */
+            g.st = CD_FAIL(&g.err, ENOMEM, "ours is not there");
         cd_device_table_free(l);
         cd_diag_free(&diag);
         cd_arena_free(&a);

@@ -48,14 +48,16 @@ TEST(other_units) {
          "operations for a byte, 0.05 to 1000 are usual: one of both is in another unit\n");
 }
 
-/* What a device may have none of is usual as 0; what is not known, too. An NPU has what either has. */
+/* What a device may have none of is usual as 0; what is not known, too. An NPU has what either
+ * has. */
 TEST(nothing_to_tell) {
     told("- {name: a, kind: gpu, l3_kb: 0, shared_kb: 0, link_gb_s: 0, tdp_w: null}\n", "");
     told("- {name: a, kind: npu, warp: 32, l2_kb: 500000, mem_gb: 4000}\n", "");
     told("- {name: a, kind: cpu, clock_mhz: 100, mem_gb: 20000, l2_kb: 131072}\n", "");
 }
 
-/* Ends of all ranges: low is below high, both are usual, and can be written. The devices that we carry are usual. */
+/* Ends of all ranges: low is below high, both are usual, and can be written. The devices that we
+ * carry are usual. */
 TEST(ranges) {
     static const char *const key[] = {
 #define X(key, low, high, unit, meaning) #key,

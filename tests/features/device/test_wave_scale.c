@@ -1,4 +1,5 @@
-/* wave_scale: each closed form against values computed by hand, on two devices with round numbers. */
+/* wave_scale: each closed form against values computed by hand, on two devices with round
+ * numbers. */
 #include "features/device/wave_scale.h"
 #include "check.h"
 
@@ -53,7 +54,8 @@ TEST(a_large_kernel_scales_by_bandwidth_and_units) {
     assert_close(scaled(d, INFINITY, 0, 0).time_s, 0.125e-3, 1e-12, 0);
 }
 
-/* 15 blocks of 256: 8 to a core. 2 rounds on 10 cores, 1 on 20; clock 1/2: a factor of 1/4 to the power of 1/2. */
+/* 15 blocks of 256: 8 to a core. 2 rounds on 10 cores, 1 on 20; clock 1/2: a factor of 1/4 to the
+ * power of 1/2. */
 TEST(a_grid_below_one_wave_scales_by_rounds_of_blocks) {
     cd_device d[2];
     two(d);
@@ -61,8 +63,8 @@ TEST(a_grid_below_one_wave_scales_by_rounds_of_blocks) {
     assert_int_equal(a.form, CD_WAVE_SCALE_WAVES);
     assert_close(a.time_s, 0.5e-3, 1e-12, 0);
     assert_close(scaled(d, 1, 10, 0).time_s, 1e-3 / sqrt(2), 1e-12, 0); /* 1 round on both */
-    assert_close(scaled(d, 0, 10, 0).time_s, 1e-3, 1e-12,
-                 0); /* no operations: nothing that the clock changes */
+    /* no operations: nothing that the clock changes */
+    assert_close(scaled(d, 0, 10, 0).time_s, 1e-3, 1e-12, 0);
 }
 
 /* A wave of the slow one is 10 * 8 blocks. */

@@ -1,4 +1,5 @@
-/* Calls with an effect are told from pure ones, by TVM's list: what the analyzer may drop or count as mathematics. */
+/* Calls with an effect are told from pure ones, by TVM's list: what the analyzer may drop or count
+ * as mathematics. */
 #include "check.h"
 #include "features/expr/expr.h"
 
@@ -55,8 +56,8 @@ static void test_operations_are_counted(void **state) {
     cd_expr_pool p;
     (void)state;
     assert_int_equal(cd_expr_pool_init(&p, NULL, NULL), CDMPP_OK);
-    const cd_expr *x[2] = {cd_expr_fresh_var(&p, CD_F32), cd_expr_fresh_var(&p, CD_I32)},
-                  *y[2] = {cd_expr_fresh_var(&p, CD_F32), cd_expr_fresh_var(&p, CD_I32)};
+    const cd_expr *x[2] = {cd_expr_fresh_var(&p, CD_F32), cd_expr_fresh_var(&p, CD_I32)};
+    const cd_expr *y[2] = {cd_expr_fresh_var(&p, CD_F32), cd_expr_fresh_var(&p, CD_I32)};
     const cd_expr *all[2] = {x[0], x[1]};
     uint32_t want[CD_CNT_COUNT] = {0}, nodes = 1;
     for (int i = 0; i < 2; i++) {
@@ -78,8 +79,9 @@ static void test_operations_are_counted(void **state) {
     }
     const cd_expr *less = cd_expr_new_bin(&p, CD_LT, all[0], y[0]),
                   *more = cd_expr_new_bin(&p, CD_GT, all[1], y[1]);
+    /* an index counts too */
     const cd_expr *place = cd_expr_new_bin(&p, CD_ADD, x[1], y[1]),
-                  *load = cd_expr_new_load(&p, CD_F32, 0, &place, 1); /* an index counts too */
+                  *load = cd_expr_new_load(&p, CD_F32, 0, &place, 1);
     const cd_expr *both = cd_expr_new_bin(&p, CD_AND, less, cd_expr_new_not(&p, more));
     const cd_expr *e = cd_expr_new_select(&p, both, load, cd_expr_new_cast(&p, CD_F32, place));
     want[CD_CNT_F_CMP]++, want[CD_CNT_I_CMP]++, want[CD_CNT_BOOL] += 2, want[CD_CNT_SELECT]++;
@@ -95,7 +97,8 @@ static void test_operations_are_counted(void **state) {
     cd_expr_pool_free(&p);
 }
 
-/* Against the definition: the largest whole number that is not above the quotient, and what is left. */
+/* Against the definition: the largest whole number that is not above the quotient, and what is
+ * left. */
 static void test_floor_division(void **state) {
     (void)state;
     for (int64_t a = -20; a <= 20; a++)
@@ -159,8 +162,8 @@ static const cd_expr *changed(void *ctx, const cd_expr *e) {
     return e->op == CD_LOAD ? other_tensor(ctx, e) : e == c->from ? c->to : e;
 }
 
-/* Variables in sums, indices and long calls, loads of two tensors, with and without each kind of change; the same table is used again and again.
- * The other function that replaces is the truth. */
+/* Variables in sums, indices and long calls, loads of two tensors, with and without each kind of
+ * change; the same table is used again and again. The other function that replaces is the truth. */
 TEST(test_replacements) {
     cd_expr_pool p;
     cd_subst s;

@@ -63,7 +63,8 @@ TEST(our_columns) {
     stop(&f);
 }
 
-/* The table and the device are named by the file and its folder; the cached tokens of a decode are isl + step - 1. */
+/* The table and the device are named by the file and its folder; the cached tokens of a decode are
+ * isl + step - 1. */
 TEST(columns_of_others) {
     static const char head[] =
         "stack\tkernel_source\tnum_heads\tnum_key_value_heads\thead_dim\twindow_size\tattn_"
@@ -287,7 +288,8 @@ TEST(named_values) {
                 r.size[1] == 32 && r.size[2] == 64 && r.size[3] == 1);
     assert_true(r.stack == vllm && r.kernel == 0);
     assert_string_equal(device, "h100");
-    /* names that no table has share the number of their library, or that of all others; none is added */
+    /* names that no table has share the number of their library, or that of all others; none is
+     * added */
     const struct {
         const char *stack, *is;
     } other[] = {{"vllm-9", "vllm-?"}, {"vllm", "vllm"}, {"sglang-1", "?"}};
@@ -316,12 +318,175 @@ TEST(named_values) {
         assert_status(cd_llm_op_from_named(bad[i].v, 3, &names, &r, &device, &err), bad[i].st);
         assert_string_equal(err.key, bad[i].key);
     }
+    const struct {
+        cd_op_named v[8];
+        size_t n;
+        const char *key, *msg;
+    } odd[] = {
+        {{{"op", "gemm", 0}, {"latency_ms", NULL, 1}}, 2, "latency_ms", "a question has no time"},
+        {{{"op", "gemm", 0}, {"op_name", "gemm", 0}}, 2, "op_name", "it comes twice"},
+        {{{"op", "gemm", 0}, {"qqqqqqqqqqqqqqq", NULL, 1}},
+         2,
+         "",
+         "unknown member 'qqqqqqqqqqqqqqq'"},
+        {{{"op", "gemm", 0}, {"dtype", NULL, 3}},
+         2,
+         "dtype",
+         "expected a text, found the number 3"},
+        {{{"op", "gemm", 0}, {"kv_dtype", NULL, 3}},
+         2,
+         "kv_dtype",
+         "expected a text, found the number 3"},
+        {{{"op", "gemm", 0}, {"kv_dtype", "fp7", 0}},
+         2,
+         "kv_dtype",
+         "unknown type 'fp7' of the cache"},
+        {{{"op", "gemm", 0}, {"distribution", NULL, 3}},
+         2,
+         "distribution",
+         "expected a text, found the number 3"},
+        {{{"op", "moe", 0}, {"distribution", "power_law_x", 0}},
+         2,
+         "distribution",
+         "expected balanced or power_law_A, found 'power_law_x'"},
+        {{{"op", "moe", 0}, {"distribution", "power_law_11", 0}},
+         2,
+         "distribution",
+         "expected balanced or power_law_A, found 'power_law_11'"},
+        {{{"op", "moe", 0}, {"distribution", "power_law_-1", 0}},
+         2,
+         "distribution",
+         "expected balanced or power_law_A, found 'power_law_-1'"},
+        {{{"op", "moe", 0}, {"distribution", "skewed", 0}},
+         2,
+         "distribution",
+         "expected balanced or power_law_A, found 'skewed'"},
+        {{{"op", "mla_gen_pre", 0}, {"num_tokens", NULL, 4}, {"num_heads", NULL, 0.5}},
+         3,
+         "num_heads",
+         NULL},
+        {{{"op", "scale_matrix", 0}, {"m", NULL, 4}}, 2, "k", NULL},
+        {{{"op", "moe", 0},
+          {"tokens", NULL, 4},
+          {"hidden", NULL, 64},
+          {"inter", NULL, 64},
+          {"topk", NULL, 2},
+          {"experts", NULL, 4},
+          {"moe_ep_size", NULL, 8}},
+         7,
+         "moe_ep_size",
+         "expected at most 4, the experts, found 8"},
+        {{{"op", "moe", 0},
+          {"tokens", NULL, 4},
+          {"hidden", NULL, 64},
+          {"inter", NULL, 64},
+          {"topk", NULL, 5},
+          {"experts", NULL, 4}},
+         6,
+         "topk",
+         "expected at most 4, the experts, found 5"},
+        {{{"op", "norm", 0}, {"m", NULL, 1}, {"n", NULL, 1}, {"kernel", NULL, 3}},
+         4,
+         "kernel",
+         "expected a text, found the number 3"},
+        {{{"op", "norm", 0}, {"m", NULL, 1}, {"n", NULL, 1}, {"stack", NULL, 3}},
+         4,
+         "stack",
+         "expected a text, found the number 3"},
+        {{{"op", "norm", 0}, {"m", NULL, 1}, {"n", NULL, 1}, {"device", NULL, 3}},
+         4,
+         "device",
+         "expected a text, found the number 3"},
+        {{{"op", "all_reduce", 0}, {"num_gpus", NULL, 1}, {"bytes", NULL, 64}},
+         3,
+         "num_gpus",
+         "expected 2 GPUs or more, found 1"},
+        {{{"op", "all_reduce", 0}, {"num_gpus", NULL, 2}, {"message_size", NULL, 1e300}},
+         3,
+         "message_size",
+         "expected 1..2^40 bytes, found 2e+300"},
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        err = (cdmpp_err){0};
+        const cdmpp_status st = cd_llm_op_from_named(odd[i].v, odd[i].n, &names, &r, &device, &err);
+        if (!st || strcmp(err.key, odd[i].key) || (odd[i].msg && strcmp(err.msg, odd[i].msg)))
+            fail_msg("%zu: %d, %s: %s", i, (int)st, err.key, err.msg);
+    }
+    char longest[300];
+    memset(longest, 'x', sizeof longest - 1), longest[sizeof longest - 1] = 0;
+    const cd_op_named scale[] = {
+        {"op", "scale_matrix", 0}, {"m", NULL, 4}, {"k", NULL, 8}, {"stack", longest, 0}};
+    assert_ok(cd_llm_op_from_named(scale, 4, &names, &r, &device, &err));
+    assert_true(r.kind == CD_LLM_OP_ELEMENTWISE && r.size[0] == 4 && r.size[1] == 8); /* m of k */
+    assert_string_equal(names.text[r.stack], "?");
     cd_dict_free(&names);
     FAULT_SWEEP(f, 1) {
         cd_dict d = {0};
         f.st = cd_llm_op_names_close(&d, &f.err);
         cd_dict_free(&d);
     }
+}
+
+/* The file's name is the operator, its folder the device, where no column says them. */
+TEST(names_of_files) {
+    static const struct {
+        const char *path;
+        cdmpp_status st;
+        const char *msg;
+    } v[] = {{"README.md", CDMPP_ESCHEMA,
+              "expected a column op, or a file that is called by an operator; found 'README'"},
+             {"tests/README.md", CDMPP_ESCHEMA,
+              "expected a column op, or a file that is called by an operator; found 'README'"},
+             {"/none.csv", CDMPP_EIO, NULL}};
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        cd_dict names = {0};
+        cd_op_reader *r = NULL;
+        cdmpp_err err = {0};
+        assert_status(cd_llm_op_reader_open(v[i].path, &names, &r, &err), v[i].st);
+        assert_null(r);
+        assert_true(!v[i].msg || !strcmp(err.msg, v[i].msg));
+        cd_dict_free(&names);
+    }
+    tmp_dir dir = tmp_make();
+    cd_buf b = {0};
+    cd_dict names = {0};
+    cd_op_reader *r = NULL;
+    cd_llm_op_record o;
+    cdmpp_err err = {0};
+    const char *device;
+    bool more = true, no_time;
+    for (int i = 0; i < 200; i++) cd_buf_puts(&b, "x");
+    cd_buf_puts(&b, ".csv");
+    const char *path = tmp_put(&dir, b.p, "\xef\xbb\xbfop,m,n,latency_s\n \t\nnorm,1,2,3\n",
+                               strlen("xxxop,m,n,latency_s\n \t\nnorm,1,2,3\n"));
+    assert_ok(cd_llm_op_reader_open(path, &names, &r, &err));
+    assert_ok(cd_llm_op_reader_next(r, &o, &device, &more, &no_time, &err));
+    assert_true(more && o.size[0] == 1 && o.size[1] == 2);
+    assert_ok(cd_llm_op_reader_next(r, &o, &device, &more, &no_time, &err));
+    assert_false(more);
+    cd_op_reader_close(r);
+    cd_buf_clear(&b);
+    for (int i = 0; i < 400; i++) cd_buf_puts(&b, "x\t"); /* more fields than a line may have */
+    path = tmp_put(&dir, "t.tsv", b.p, b.n);
+    assert_status(cd_llm_op_reader_open(path, &names, &r, &err), CDMPP_ERANGE);
+    assert_non_null(strstr(err.msg, "expected at most"));
+    assert_int_equal(err.line, 1);
+    cd_buf_clear(&b);
+    cd_buf_puts(&b, "op,m,n,latency_s,stack\n"); /* more names than a number of two bytes counts */
+    for (int i = 0; i < 65536; i++) cd_buf_putf(&b, "norm,1,2,3,s%d\n", i);
+    cd_dict_free(&names);
+    names = (cd_dict){0};
+    err = (cdmpp_err){0};
+    assert_ok(cd_llm_op_reader_open(tmp_put(&dir, "u.csv", b.p, b.n), &names, &r, &err));
+    for (int i = 0; i < 65535; i++)
+        assert_ok(cd_llm_op_reader_next(r, &o, &device, &more, &no_time, &err));
+    assert_status(cd_llm_op_reader_next(r, &o, &device, &more, &no_time, &err), CDMPP_ERANGE);
+    assert_string_equal(err.msg, "more than 65535 names of stacks and kernels");
+    assert_int_equal(err.line, 65537);
+    cd_op_reader_close(r);
+    cd_dict_free(&names);
+    cd_buf_free(&b);
+    tmp_remove(&dir);
 }
 
 TEST(manual) {
@@ -354,7 +519,8 @@ TEST(refused) {
     tmp_remove(&dir);
 }
 
-/* Which of two would count is a guess. Two names of one column are no error: tables of others have both. */
+/* Which of two would count is a guess. Two names of one column are no error: tables of others have
+ * both. */
 TEST(a_column_twice) {
     static const char *const head[] = {"op,m,n,M,k", "op\tm\tn\tn\tk",
                                        "op,m,n,k,latency_s,latency_ms"};
@@ -413,4 +579,4 @@ TEST(odd_columns) {
 }
 
 TESTS(NULL, NULL, odd_columns, a_column_twice, our_columns, columns_of_others, experts, bad_lines,
-      hdf5, named_values, manual, refused)
+      hdf5, named_values, names_of_files, manual, refused)

@@ -45,8 +45,9 @@ static cdmpp_status llm(const char *path, cdmpp_err *err) {
 
 TEST(files) {
     tmp_dir dir = tmp_make();
-    odd_file f = {tmp_path(&dir, "t.csv"), library}, g = {tmp_path(&dir, "u.csv"), llm},
-             h = {tmp_path(&dir, "gpu_metrics.tsv"), llm};
+    odd_file f = {tmp_path(&dir, "t.csv"), library};
+    odd_file g = {tmp_path(&dir, "u.csv"), llm};
+    odd_file h = {tmp_path(&dir, "gpu_metrics.tsv"), llm};
     odd_all_of_seeds("tests/fuzz/seeds/optable", 1000, odd_read_file, &f);
     odd_all_of_seeds("tests/fuzz/seeds/llm_optable", 1000, odd_read_file, &g);
     odd_all_of_seeds("tests/fuzz/seeds/llm_optable", 1000, odd_read_file, &h);

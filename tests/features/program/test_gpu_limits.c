@@ -1,4 +1,5 @@
-/* What TVM refuses of a GPU program, each limit from both sides: threads, memory, vectors, virtual threads. */
+/* What TVM refuses of a GPU program, each limit from both sides: threads, memory, vectors, virtual
+ * threads. */
 #include "check.h"
 
 #include "prog.h"
@@ -22,8 +23,8 @@ static const char *const task[] = {ELEMENT("float32", "A[i, j] + 1"),
                                    SUM("A[i, k]"),
                                    SUM("A[i, 0]")};
 
-/* Rows in blocks, 16 threads a row, and vectors of 4 (or 5, with a guard); 8 or 16 virtual threads; a cache of 8 elements for each thread; one
- * of a row for each block, which other threads fill. */
+/* Rows in blocks, 16 threads a row, and vectors of 4 (or 5, with a guard); 8 or 16 virtual threads;
+ * a cache of 8 elements for each thread; one of a row for each block, which other threads fill. */
 #define ROWS       "[\"AN\", 1, 0, 5]"
 #define VECTOR     "[[\"SP\", 1, 1, 64, [4], 1]," ROWS ",[\"AN\", 1, 1, 6],[\"AN\", 1, 2, 2]]"
 #define GUARDED    "[[\"SP\", 1, 1, 64, [5], 1]," ROWS ",[\"AN\", 1, 1, 6],[\"AN\", 1, 2, 2]]"

@@ -333,7 +333,8 @@ static void tutorial_rows(void **state) {
     assert_columns(r.row, out_row, sizeof out_row / sizeof *out_row);
 }
 
-/* Root, realize out, f, io, realize matmul, two pragmas: then the stores of matmul, and that of out. */
+/* Root, realize out, f, io, realize matmul, two pragmas: then the stores of matmul, and that of
+ * out. */
 static void tutorial_tree(void **state) {
     static const int32_t tree[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  -1, -1,
                                    -1, 10, 11, 12, 13, 14, -1, -1, -1, -1, -1, -1,
@@ -376,8 +377,9 @@ static void nests(void **state) {
     build(*state, &rfactor);
 }
 
-/* A schedule that was found for another shape: its steps say 128, 64 and 64 iterations, the axes have 100, 70 and 60. TVM
- * splits the axes that are there; the extents that a record says decide nothing, and factors need not divide. */
+/* A schedule that was found for another shape: its steps say 128, 64 and 64 iterations, the axes
+ * have 100, 70 and 60. TVM splits the axes that are there; the extents that a record says decide
+ * nothing, and factors need not divide. */
 static void extents_of_another_shape(void **state) {
     example e = non_divisible;
     cd_rows r = build(*state, &e);

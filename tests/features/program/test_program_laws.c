@@ -77,7 +77,8 @@ static void same_program(fixture *f, const char *a, const char *b) {
     if (!same) fail_msg("%s is not %s", a, b);
 }
 
-/* A split that follows others is a split by their lengths: of one, the first n - 1 and the product of the rest; of many, the product at a level. */
+/* A split that follows others is a split by their lengths: of one, the first n - 1 and the product
+ * of the rest; of many, the product at a level. */
 static void following_is_splitting(void **state) {
 #define FIRST "[[\"SP\", 2, 0, 100, [5, 2, 5], 1],"
 #define TWO   "[[\"SP\", 2, 0, 100, [2, 5], 1],[\"SP\", 2, 3, 70, [7, 2], 1],"

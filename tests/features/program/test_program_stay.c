@@ -1,11 +1,13 @@
-/* The programs of the fuzz corpus stay what they are: nest, rows and tree. Data sets of an older version, and models trained on them,
- * count on that. That they are TVM's is scripts/compare_tvm.sh's business. A change on purpose: the test prints the new table. */
+/* The programs of the fuzz corpus stay what they are: nest, rows and tree. Data sets of an older
+ * version, and models trained on them, count on that. That they are TVM's is
+ * scripts/compare_tvm.sh's business. A change on purpose: the test prints the new table. */
 #include "base/io/io.h"
 #include "check.h"
 #include "prog.h"
 #include "randsched.h"
 
-/* File of tests/fuzz/seeds/program; digests of the nest (for features, for code, with every loop), and of the rows. Without them: the status. */
+/* File of tests/fuzz/seeds/program; digests of the nest (for features, for code, with every loop),
+ * and of the rows. Without them: the status. */
 static const struct {
     const char *seed, *nest, *rows;
 } want[] = {
@@ -113,7 +115,8 @@ TEST(test_programs_stay) {
     cd_task_registry_free(tasks);
 }
 
-/* 40 random schedules of each task, of CPUs and of threads in turn; tasks whose programs are large are left out. */
+/* 40 random schedules of each task, of CPUs and of threads in turn; tasks whose programs are large
+ * are left out. */
 TEST(test_random_programs_stay) {
     static const struct {
         const char *task, *all;

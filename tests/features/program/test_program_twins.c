@@ -3,7 +3,8 @@
 #include "fault.h"
 #include "prog.h"
 
-/* A padded window of 3, as pools have it: the pad is 9 or 10 wide; the key says neither. The last one differs in what no row shows. */
+/* A padded window of 3, as pools have it: the pad is 9 or 10 wide; the key says neither. The last
+ * one differs in what no row shows. */
 #define POOL(pad, op)                                                                              \
     "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"k\", "         \
     "\"ops\": [{\"name\": \"x\", \"shape\": [8], \"dtype\": \"float32\"},"                         \
@@ -56,8 +57,8 @@ TEST(a_record_decides) {
     assert_int_equal(chosen(t, NOTED("7")), 0); /* of a third shape */
     assert_int_equal(chosen(t, NOTED_ZERO), 0); /* notes nothing: both fit */
     assert_int_equal(chosen(t, OUTER), 0);
-    assert_int_equal(chosen(t, "[[\"CI\", 7]]"),
-                     9); /* fits none: the build of the first one says why */
+    /* fits none: the build of the first one says why */
+    assert_int_equal(chosen(t, "[[\"CI\", 7]]"), 9);
     cd_task_registry_free(t);
 }
 
@@ -70,8 +71,8 @@ TEST(equal_ones_are_no_twins) {
     assert_non_null(cd_task_registry_at(t, 0)->twin->twin);
     assert_null(cd_task_registry_at(t, 0)->twin->twin->twin);
     assert_int_equal(chosen(t, NOTED("10")), 10);
-    assert_int_equal(chosen(t, NOTED("9")),
-                     9); /* the second and the third differ, but no row says so */
+    /* the second and the third differ, but no row says so */
+    assert_int_equal(chosen(t, NOTED("9")), 9);
     assert_null(cd_task_registry_unused(t, 2));
     cd_task_registry_free(t);
 }

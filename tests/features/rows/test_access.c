@@ -217,12 +217,13 @@ TEST(regions) {
     cd_task_registry_free(tasks);
 }
 
-/* An adaptive pool from 14 to 4: a window is 3 or 4 long and starts at 0, 3, 7 or 10. TVM opens the loops from the innermost on and asks
- * each time anew how long the loops inside can be: 4 while the element stands still; over all elements the largest end less the
- * smallest start, 15, behind a start of at most 10, so 25. */
+/* An adaptive pool from 14 to 4: a window is 3 or 4 long and starts at 0, 3, 7 or 10. TVM opens the
+ * loops from the innermost on and asks each time anew how long the loops inside can be: 4 while the
+ * element stands still; over all elements the largest end less the smallest start, 15, behind a
+ * start of at most 10, so 25. */
 #define WINDOW(x)                                                                                  \
     "select((" x " + 1)*14 % 4 == 0, (" x " + 1)*14 // 4, (" x " + 1)*14 // 4 + 1) - " x "*14 // " \
-                                                                                         "4"
+    "4"
 static const char *const pool_task[] = {
     "\"ops\": [" IN(
         "x", 14, 14,
@@ -234,8 +235,8 @@ static const char *const pool_task[] = {
 
 TEST(extents_that_depend_on_the_element) {
     static const int64_t elements[] = {25 * 25 * 2, 4 * 25 * 2, 4 * 4 * 2, 4 * 4, 4};
-    static const float ops[] = {2, 4, 5, 7,
-                                9}; /* log2: 4, 4, 2, 4, 4 iterations, the innermost first */
+    /* log2: 4, 4, 2, 4, 4 iterations, the innermost first */
+    static const float ops[] = {2, 4, 5, 7, 9};
     enum { N = sizeof elements / sizeof *elements };
     static randsched r;
     cd_task_registry *tasks;

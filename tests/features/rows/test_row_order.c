@@ -1,4 +1,5 @@
-/* The order of rows and buffers: equal bits whatever order they came in, nothing lost but what chance decides. */
+/* The order of rows and buffers: equal bits whatever order they came in, nothing lost but what
+ * chance decides. */
 #include <stdlib.h>
 #include <string.h>
 

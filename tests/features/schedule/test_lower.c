@@ -74,7 +74,8 @@ static const char *const task[] = {
                         "3]], \"reduce\": \"sum\", \"where\": \"k != i\","
                         "\"body\": \"u[i*2 + k]\"}, {\"name\": \"b\", \"axis\": [[\"i\", 0, 5]], "
                         "\"body\": \"a[i]*a[4 - i]\"}]",
-    /* windows of different lengths; random schedules leave it alone: TVM cannot split or tile such a loop soundly */
+    /* windows of different lengths; random schedules leave it alone: TVM cannot split or tile such
+     * a loop soundly */
     "\"ops\": [" IN("x",
                     12) ", {\"name\": \"u\", \"axis\": [[\"n\", 0, 12]], \"body\": \"x[n] + 1\"},"
                         "{\"name\": \"a\", \"axis\": [[\"i\", 0, 5]], \"reduce_axis\": [[\"k\", 0, "
@@ -320,8 +321,8 @@ static void ragged_reduction(void **state) {
 
 static void threads_reduce(void **state) {
     static const int32_t two[] = {2}, three[] = {3};
+    /* the sum of six products: by threads of 2 x 3, 3 x 2; by the outer part */
     static const cd_record_step sum[][2] = {
-        /* the sum of six products: by threads of 2 x 3, 3 x 2; by the outer part */
         {{.kind = CD_RECORD_STEP_SP, .stage = 2, .i = {2, 0, 1}, .list = two, .n_list = 1},
          {.kind = CD_RECORD_STEP_AN, .stage = 2, .i = {3, 6}}},
         {{.kind = CD_RECORD_STEP_SP, .stage = 2, .i = {2, 0, 1}, .list = three, .n_list = 1},
@@ -333,8 +334,8 @@ static void threads_reduce(void **state) {
     fixed_schedules(*state, 4, most, 1);
 }
 
-/* Ranges are told of every iterator, those of the first operator too: what a length depends on is known when it is simplified. Loops
- * made of two are told to those who ask for them. */
+/* Ranges are told of every iterator, those of the first operator too: what a length depends on is
+ * known when it is simplified. Loops made of two are told to those who ask for them. */
 TEST(ranges_are_told) {
     static const char *const one[] = {
         "\"ops\": [{\"name\": \"f\", \"axis\": [[\"i\", 0, 10]], \"reduce_axis\": [[\"k\", 0, "

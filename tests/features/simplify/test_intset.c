@@ -1,4 +1,5 @@
-/* Intervals of expressions: every value lies between the ends, no end is further away than it must be, and the forms are TVM's. */
+/* Intervals of expressions: every value lies between the ends, no end is further away than it must
+ * be, and the forms are TVM's. */
 #include <stdio.h>
 
 #include "exprtext.h"
@@ -33,7 +34,8 @@ static void expect(cd_intset_env *env, const char *e, const char *want) {
     cd_buf_free(&b);
 }
 
-/* v0 0..15, v1 -3..4, v2 is 7, v3 v9..v9+3, v4 0.., v6 v0..v0+1, v7 ..9; v5 and v9 are not in the domain. */
+/* v0 0..15, v1 -3..4, v2 is 7, v3 v9..v9+3, v4 0.., v6 v0..v0+1, v7 ..9; v5 and v9 are not in the
+ * domain. */
 static void check_known(cd_intset_env *env) {
     cd_simplify_bind(ana, var(8), cd_expr_int(&pool, 0), cd_expr_int(&pool, 6));
     expect(env, "v5", "v5 .. v5");
@@ -50,9 +52,9 @@ static void check_known(cd_intset_env *env) {
     expect(env, "(* -2 v1)", "-8 .. 6");
     expect(env, "(* v4 -2)", "inf .. 0");
     expect(env, "(* v1 v8)", "(-3*v8) .. (4*v8)"); /* 0 .. 5: not below 0 */
-    expect(
-        env, "(* v1 v5)",
-        "select((v5 >= 0), (-3*v5), (4*v5)) .. select((v5 >= 0), (4*v5), (-3*v5))"); /* of any sign */
+    /* of any sign */
+    expect(env, "(* v1 v5)",
+           "select((v5 >= 0), (-3*v5), (4*v5)) .. select((v5 >= 0), (4*v5), (-3*v5))");
     expect(env, "(* v4 v5)", "inf .. inf");
     expect(env, "(// v0 4)", "0 .. 3");
     expect(env, "(// v1 1)", "-3 .. 4");
@@ -65,9 +67,9 @@ static void check_known(cd_intset_env *env) {
     expect(env, "(%% (+ v0 33) 64)", "33 .. 48");
     expect(env, "(% v0 32)", "0 .. 31"); /* only the floor's remainder looks closer */
     expect(env, "(%% v0 -4)", "-3 .. 3");
-    expect(
-        env, "(%% v0 v5)",
-        "(0 - (select((v5 >= 0), v5, (0 - v5)) - 1)) .. (select((v5 >= 0), v5, (0 - v5)) - 1)"); /* of any sign */
+    /* of any sign */
+    expect(env, "(%% v0 v5)",
+           "(0 - (select((v5 >= 0), v5, (0 - v5)) - 1)) .. (select((v5 >= 0), v5, (0 - v5)) - 1)");
     expect(env, "(%% v0 0)", "inf .. inf");
     expect(env, "(%% v4 8)", "0 .. 7");
     expect(env, "(%% 8 v0)", "inf .. inf");
@@ -174,7 +176,8 @@ TEST(test_sets) {
 
 enum { N_VAR = 3 };
 
-/* Each variable occurs once: then the least interval is what a rule for each operator gives, but for remainders and conditions. */
+/* Each variable occurs once: then the least interval is what a rule for each operator gives, but
+ * for remainders and conditions. */
 static const cd_expr *random_expr(int depth, uint32_t *left, bool *exact) {
     static const cd_expr_op ops[] = {CD_ADD, CD_SUB, CD_MIN, CD_MAX};
     if (depth == 0) {

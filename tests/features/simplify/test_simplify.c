@@ -253,8 +253,8 @@ TEST(test_many_variables) {
     restart();
     cd_analyzer *a = cd_simplify_analyzer_new(simp);
     char text[40];
-    for (uint32_t k = 0; k < 200; k++)
-        bind(a, k, 0, k + 1); /* what is known stays when others come */
+    /* what is known stays when others come */
+    for (uint32_t k = 0; k < 200; k++) bind(a, k, 0, k + 1);
     for (uint32_t k = 0; k < 200; k++) {
         snprintf(text, sizeof text, "(<= v%u %u)", k, k);
         expect(a, text, "True");

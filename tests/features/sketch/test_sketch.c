@@ -1,4 +1,5 @@
-/* Laws of schedule spaces. That the rules are TVM's is tests/reference/sketch_records.c's business. */
+/* Laws of schedule spaces. That the rules are TVM's is tests/reference/sketch_records.c's
+ * business. */
 #include "fault.h"
 #include "made_space.h"
 
@@ -27,7 +28,8 @@ static int down(void **state) {
     return 0;
 }
 
-/* As TVM: tiling of the cache stage at two levels of the copy and tiling without; the same with a consumer; two rfactors. */
+/* As TVM: tiling of the cache stage at two levels of the copy and tiling without; the same with a
+ * consumer; two rfactors. */
 static void test_sketches(void **state) {
     const fixture *f = *state;
     static const size_t want[2][4] = {{3, 3, 3, 3}, {1, 1, 2, 2}};
@@ -95,10 +97,8 @@ static void test_draws(void **state) {
         for (size_t k = 0; k < MADE_SPACES; k++) assert_true(draw_all(f, f->tasks, k, gpu, 60) > 2);
         for (size_t k = 0; k < cd_task_registry_count(f->fuzz); k++) {
             const cd_task *t = cd_task_registry_at(f->fuzz, k);
-            if (t->dag)
-                draw_all(f, f->fuzz, k, gpu,
-                         strcmp(t->workload_key, "chain") != 0 ? 8
-                                                               : 1); /* whose bounds take long */
+            /* whose bounds take long */
+            if (t->dag) draw_all(f, f->fuzz, k, gpu, strcmp(t->workload_key, "chain") != 0 ? 8 : 1);
         }
     }
 }
@@ -166,7 +166,8 @@ static void test_first_draw_stays(void **state) {
     }
 }
 
-/* The same for 30 draws, their children and the first 30 of all, of many tasks, as a digest; and the sketches, where they are counted quickly. */
+/* The same for 30 draws, their children and the first 30 of all, of many tasks, as a digest; and
+ * the sketches, where they are counted quickly. */
 static void digest_space(const cd_task_registry *t, size_t task, bool gpu, bool sketches,
                          char out[17]) {
     cd_sketch_space *sp = made_space(t, task, gpu);
@@ -201,8 +202,8 @@ static void digest_space(const cd_task_registry *t, size_t task, bool gpu, bool 
 }
 
 static void test_draws_stay(void **state) {
+    /* on a CPU, on a GPU: made_spaces, then those of tests/fuzz/program.tasks.json */
     static const char *const want[][2] = {
-        /* on a CPU, on a GPU: made_spaces, then those of tests/fuzz/program.tasks.json */
         {"eeb9f641ad465844", "7e1de48b15a80526"}, {"c3397871f6bb185d", "817e7df151a0a27a"},
         {"f2b25a9b6ee63879", "be979f03915e7a4a"}, {"54f09f88aae7d4fd", "1dda923d11a101d0"},
         {"cc3b7f43334e2ae4", "3275dc22415b38ea"}, {"5b402ace9c4a41c0", "a12502e902c0fc92"},

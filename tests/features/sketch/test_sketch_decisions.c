@@ -1,4 +1,5 @@
-/* Laws of choices: what makes a schedule makes it again, and moves lead from schedules to schedules. */
+/* Laws of choices: what makes a schedule makes it again, and moves lead from schedules to
+ * schedules. */
 #include "check.h"
 #include "made_space.h"
 
@@ -55,7 +56,8 @@ static void test_make(void **state) {
         }
 }
 
-/* Picks are taken modulo, decisions without a choice take option 0, strange choices are passed over. */
+/* Picks are taken modulo, decisions without a choice take option 0, strange choices are passed
+ * over. */
 static void test_make_any(void **state) {
     room r = open_room(*state, MADE_MM_RELU, false);
     cdmpp_err err = {0};
@@ -119,7 +121,8 @@ static void test_mutate(void **state) {
         }
 }
 
-/* Many mutations of one draft: tiles about nine times in ten, each by a factor between two levels of one split. */
+/* Many mutations of one draft: tiles about nine times in ten, each by a factor between two levels
+ * of one split. */
 static void test_mutation_kinds(void **state) {
     room r = open_room(*state, MADE_MM_RELU, false);
     cdmpp_err err = {0};

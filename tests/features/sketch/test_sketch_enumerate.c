@@ -45,7 +45,8 @@ static void test_walk(void **state) {
     }
 }
 
-/* Of large spaces: ways of 96, 128 and 64 in parts, times what does not depend on tiles, are in the product. */
+/* Of large spaces: ways of 96, 128 and 64 in parts, times what does not depend on tiles, are in the
+ * product. */
 static void test_size(void **state) {
     cd_sketch_space *sp = made_space(*state, MADE_MM, false);
     cdmpp_err err = {0};

@@ -1,4 +1,5 @@
-/* Records followed: those of the space itself exactly, with what TVM's mutations leave in them; others to the nearest. */
+/* Records followed: those of the space itself exactly, with what TVM's mutations leave in them;
+ * others to the nearest. */
 #include "check.h"
 #include "made_space.h"
 
@@ -92,7 +93,8 @@ static void test_fewer_parallel(void **state) {
     close_room(&r);
 }
 
-/* Other tile lengths, and nothing else: loops stay parallel and vectors however long they have become. */
+/* Other tile lengths, and nothing else: loops stay parallel and vectors however long they have
+ * become. */
 static void test_stale_tiles(void **state) {
     room r = open_room(*state, MADE_MM, false);
     cd_record_step *step;
@@ -118,7 +120,8 @@ static void test_stale_tiles(void **state) {
     close_room(&r);
 }
 
-/* What threads load at once may be as many as an ancestor's extent allowed; the extent that is noted is not compared. */
+/* What threads load at once may be as many as an ancestor's extent allowed; the extent that is
+ * noted is not compared. */
 static void test_stale_loads(void **state) {
     room r = open_room(*state, MADE_MM_RELU, true);
     cdmpp_err err = {0};
@@ -141,7 +144,8 @@ static void test_stale_loads(void **state) {
     close_room(&r);
 }
 
-/* A record of another shape: the same steps but for extents and lengths, and each choice in its place. */
+/* A record of another shape: the same steps but for extents and lengths, and each choice in its
+ * place. */
 static void test_other_shape(void **state) {
     for (int gpu = 0; gpu < 2; gpu++) {
         room from = open_room(*state, MADE_MM_RELU, gpu),
@@ -159,8 +163,8 @@ static void test_other_shape(void **state) {
                 continue;
             }
             n++;
-            if (exact)
-                assert_int_equal(e.n_step, d.n_step); /* only the outermost loops are others */
+            /* only the outermost loops are others */
+            if (exact) assert_int_equal(e.n_step, d.n_step);
             assert_int_equal(e.choice[0].pick, d.choice[0].pick);
             for (uint32_t k = 0; k < e.n_step && k < d.n_step && d.step[k].kind == e.step[k].kind;
                  k++)
@@ -188,8 +192,8 @@ static void test_strangers(void **state) {
         cd_sketch_sampler_match(r.w, &(cd_record){.n_step = 2, .step = odd}, &d, &exact, &err),
         CDMPP_EREJECTED);
     close_room(&r);
-    r = open_room(*state, MADE_ADD,
-                  false); /* whose sketch has no steps: any record begins with it */
+    /* whose sketch has no steps: any record begins with it */
+    r = open_room(*state, MADE_ADD, false);
     assert_ok(
         cd_sketch_sampler_match(r.w, &(cd_record){.n_step = 2, .step = odd}, &d, &exact, &err));
     assert_false(exact);

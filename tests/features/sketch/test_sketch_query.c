@@ -1,4 +1,5 @@
-/* Questions about a state of four operators, answered by hand: a, which b and c read; b, which c reads; c, which d reads. */
+/* Questions about a state of four operators, answered by hand: a, which b and c read; b, which c
+ * reads; c, which d reads. */
 #include "check.h"
 #include "features/sketch/sketch_internal.h"
 
@@ -7,8 +8,8 @@ static const int64_t shape[] = {4, 8}, turned[] = {8, 4};
 static cd_sketch_iter loop[N][3];
 static cd_sketch_op op[N];
 enum { AB, AC, BC, CD, EDGES };
-static cd_sketch_edge in[EDGES],
-    out[EDGES]; /* equal here: by reader and by what is read they have one order */
+/* equal here: by reader and by what is read they have one order */
+static cd_sketch_edge in[EDGES], out[EDGES];
 static const uint32_t first_in[] = {0, 0, 1, 3, 4}, first_out[] = {0, 2, 3, 4, 4};
 static cd_sketch_program prog = {
     .n = N, .op = op, .in = in, .out = out, .first_in = first_in, .first_out = first_out};

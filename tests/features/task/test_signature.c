@@ -141,10 +141,12 @@ static void indices_have_letters(void **state) {
        "dtype float32; operator max 2+1 . dd; typed float32<float32 max 2+1 . dd");
     is(WINDOW("A[truncmod(i, 4), min(r, 2)]"),
        "dtype float32; operator max 2+1 . dm; typed float32<float32 max 2+1 . dm");
-    is(WINDOW("A[i*j, min(i, r) + i // 2]"), "dtype float32; operator max 2+1 . mm; typed "
-                                             "float32<float32 max 2+1 . mm"); /* not linear decides over divided */
-    is(WINDOW("A[i // 2 + int32(A[i, j]), r]"), "dtype float32; operator max 2+1 . gr; typed "
-                                                "float32<float32 max 2+1 . gr"); /* and what is read over both */
+    /* not linear decides over divided */
+    is(WINDOW("A[i*j, min(i, r) + i // 2]"),
+       "dtype float32; operator max 2+1 . mm; typed float32<float32 max 2+1 . mm");
+    /* and what is read over both */
+    is(WINDOW("A[i // 2 + int32(A[i, j]), r]"),
+       "dtype float32; operator max 2+1 . gr; typed float32<float32 max 2+1 . gr");
     is(WINDOW("A[int32(int64(i)), r]"),
        "dtype float32; operator max 2+1 . ir; typed float32<float32 max 2+1 . ir");
 }
@@ -155,7 +157,8 @@ static void indices_have_letters(void **state) {
     "{\"name\": \"W\", \"axis\": [[\"i\", 0, 8]], \"reduce_axis\": [[\"r\", 0, 3]], " body         \
     "}], \"args\": [\"A\", \"B\", \"W\"]"
 
-/* Of a sum: how it combines, the arithmetic of its terms, its reads in the order of their forms, their types. */
+/* Of a sum: how it combines, the arithmetic of its terms, its reads in the order of their forms,
+ * their types. */
 static void reductions_show(void **state) {
     (void)state;
     is(TWO("\"reduce\": \"min\", \"body\": \"A[r]*A[i] - A[i + r]\""),

@@ -37,6 +37,7 @@ TEST(typed_wrong) {
                      0);
     assert_int_equal(
         warnings("cuda -keys=cuda,gpu -arch=sm_70 -max_num_threads=1024 -thread_warp_size=32"), 0);
+    assert_int_equal(warnings("llvm cpu -num-cores=2 "), 0); /* a word that is no option */
     assert_int_equal(warnings("llvm -num-core=2"), 1);
     assert_int_equal(warnings("llvm --num-cores=2 -mcu=znver4 -modle=x"), 3);
 }

@@ -191,7 +191,8 @@ TEST(hashes_are_tvms) {
     cd_task_registry_free(t);
 }
 
-/* A file of a network has its name, as TenSet writes it: without folder, endings, the outer parentheses and the target. */
+/* A file of a network has its name, as TenSet writes it: without folder, endings, the outer
+ * parentheses and the target. */
 TEST(names_of_networks) {
     static const struct {
         const char *file, *name;
@@ -217,6 +218,114 @@ TEST(names_of_networks) {
         cd_task_registry_free(r);
     }
     cd_mem_free(text);
+}
+
+/* A pickle in which each place that says `from` says `to`, of the same length. */
+TEST(odd_pickles) {
+    static const struct {
+        const char *from, *to;
+        cdmpp_status st;
+        const char *key, *msg;
+    } t[] = {
+        {"workload_key", "workload_kex", CDMPP_ESCHEMA, "tasks[0].workload_key",
+         "expected a string, found nothing"},
+        {"\x0b"
+         "compute_dag",
+         "\x0b"
+         "compute_dog",
+         CDMPP_OK, "compute_dag", "expected a ComputeDAG, found nothing"},
+        {"tensors", "tensorx", CDMPP_OK, "compute_dag", "expected a ComputeDAG, found"},
+        {"\"root\": 1", "\"toor\": 1", CDMPP_ESCHEMA, "tasks[0].target.root",
+         "expected an integer, found nothing"},
+        {"\x0fhardware_params", "\x0fhardware_parans", CDMPP_OK, "", ""},
+        {"\x06target", "\x06tarrot", CDMPP_OK, "", ""},
+        {"\x04"
+         "desc",
+         "\x04"
+         "dusk",
+         CDMPP_OK, "", ""},
+    };
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        char *text;
+        size_t n, changed = 0;
+        cdmpp_err err = {0};
+        cd_task_registry *r;
+        assert_ok(cd_file_read("tests/fuzz/seeds/pickle/gru_p4.pkl", 0, &text, &n, &err));
+        for (char *p = text; (p = memmem(p, n - (size_t)(p - text), t[k].from, strlen(t[k].from)));
+             changed++)
+            memcpy(p, t[k].to, strlen(t[k].to));
+        assert_true(changed > 0);
+        assert_ok(cd_task_registry_new(&r, &err));
+        const cdmpp_status st = cd_task_registry_load_text(r, "x.pkl", text, n, &err);
+        if (!st && cd_task_registry_count(r) && cd_task_registry_at(r, 0)->why)
+            err = *cd_task_registry_at(r, 0)->why;
+        if (st != t[k].st || !strstr(err.key, t[k].key) || !strstr(err.msg, t[k].msg))
+            fail_msg("%s: %d, %s: %s", t[k].to, (int)st, err.key, err.msg);
+        cd_task_registry_free(r);
+        cd_mem_free(text);
+    }
+}
+
+/* A folder without task files, and one with a broken one of each kind. */
+TEST(odd_folders) {
+    static const char *const broken[] = {"a.tasks.json", "networks-a.json"};
+    for (size_t k = 0; k < 3; k++) {
+        tmp_dir dir = tmp_make();
+        cdmpp_err err = {0};
+        cd_task_registry *t;
+        if (k) tmp_put(&dir, broken[k - 1], "{\"a net\": ", 10);
+        assert_ok(cd_task_registry_new(&t, &err));
+        assert_status(cd_task_registry_load(t, dir.path, &err), k ? CDMPP_EPARSE : CDMPP_ESCHEMA);
+        assert_non_null(strstr(err.path, k ? broken[k - 1] : dir.path));
+        if (!k) assert_string_equal(err.msg, "no task file in this folder");
+        cd_task_registry_free(t);
+        tmp_remove(&dir);
+    }
+}
+
+/* Of several files the first bad one ends it; what rests on an assumption is counted. */
+TEST(several) {
+    static const char *const path[] = {"tests/fuzz/seeds/pickle/gru_p4.pkl", "tests/none.pkl",
+                                       "tests/fuzz/seeds/pickle/gru_p4.pkl"};
+    static const char *const assumption[] = {"symmetric-padding", "float33"};
+    cdmpp_err err = {0};
+    cd_task_registry *r;
+    unsigned bits;
+    assert_ok(cd_task_registry_new(&r, &err));
+    assert_ok(cd_task_assumptions(assumption, 1, &bits, &err));
+    cd_task_registry_assume(r, bits);
+    assert_ok(cd_task_registry_load_all(r, path, 1, NULL, &err));
+    assert_true(cd_task_registry_count(r) > 0);
+    assert_status(cd_task_registry_load_all(r, path, 3, NULL, &err), CDMPP_EIO);
+    assert_string_equal(err.path, path[1]);
+    assert_status(cd_task_assumptions(assumption, 2, &bits, &err), CDMPP_EUSAGE);
+    cd_task_registry_free(r);
+}
+
+/* Small ones, by hand: ] a list, K a number, a appends, \x86 a pair. */
+TEST(small_pickles) {
+    static const struct {
+        const char *text, *key, *msg;
+    } t[] = {
+        {"\x80\4K\1.", "", "expected a list of tasks or (tasks, weights), found int"},
+        {"\x80\4]K\1a.", "tasks[0]", "expected a SearchTask, found int"},
+        {"\x80\4]]\x86.", NULL, NULL},
+        {"\x80\4]K\1\x86.", "", "expected a list of tasks or (tasks, weights), found tuple"},
+        {"\x80\4K\1]\x86.", "", "expected a list of tasks or (tasks, weights), found tuple"},
+        {"\x80\4]]]\x87.", "", "expected a list of tasks or (tasks, weights), found tuple"},
+        {"\x80\4]]K\1a\x86.", "weights", "expected one weight per task, found list"},
+    };
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        cdmpp_err err = {0};
+        cd_task_registry *r;
+        assert_ok(cd_task_registry_new(&r, &err));
+        const cdmpp_status st =
+            cd_task_registry_load_text(r, "x.pkl", t[k].text, strlen(t[k].text), &err);
+        if (!t[k].msg) assert_ok(st);
+        else if (!st || strcmp(err.key, t[k].key) || strcmp(err.msg, t[k].msg))
+            fail_msg("%zu: %d, %s: %s", k, (int)st, err.key, err.msg);
+        cd_task_registry_free(r);
+    }
 }
 
 /* A definition that is not understood leaves the task, and says why. */
@@ -270,4 +379,5 @@ TEST(out_of_memory) {
 }
 
 TESTS(NULL, NULL, counts, flops_are_tvms, networks, each_is_found, folders, hashes_are_tvms,
-      names_of_networks, why_there_is_no_definition, out_of_memory)
+      names_of_networks, odd_pickles, odd_folders, several, small_pickles,
+      why_there_is_no_definition, out_of_memory)

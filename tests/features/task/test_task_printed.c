@@ -10,7 +10,8 @@
 #include "features/task/task.h"
 
 #define PLAIN "p0 = PLACEHOLDER [4]\nA(i) = max(p0[i], 0f)\n"
-/* Padding 1 before, step 2; and one that begins without padding: calls have the same hash whatever their arguments are. */
+/* Padding 1 before, step 2; and one that begins without padding: calls have the same hash whatever
+ * their arguments are. */
 #define PAD_OF(guard, at, fill)                                                                    \
     "p0 = PLACEHOLDER [8]\nwide(a) = tir.if_then_else(" guard ", p0[" at "], " fill                \
     ")\np1 = PLACEHOLDER [3]\nsum(i) += (wide[((i*2) + k)]*p1[k])\n"
@@ -58,11 +59,13 @@ TEST(places) {
     check_read("noise\n== Task 0 (workload key: %s) ==\n" PLAIN "\nmore(\n", PLAIN, ", [4], [4]",
                1);
     check_read("%s\n" PLAIN, PLAIN, ", [4], [4]", 1);
-    check_read(PLAIN "workload_key=%s. Done\n", PLAIN, ", [4], [4]", 1); /* before its key */
+    /* before its key */
+    check_read(PLAIN "workload_key=%s. Done\n", PLAIN, ", [4], [4]", 1);
+    /* between its lines */
     check_read("....***%s\r\np0 = PLACEHOLDER [4]\r\nA warning\r\nA(i) = max(p0[i], 0f)\r\n", PLAIN,
-               ", [4], [4]", 1); /* between its lines */
-    check_read("%s\n" PLAIN "x\n%s\n" PLAIN PLAIN, PLAIN, ", [4], [4]",
-               1); /* twice, and lines behind it */
+               ", [4], [4]", 1);
+    /* twice, and lines behind it */
+    check_read("%s\n" PLAIN "x\n%s\n" PLAIN PLAIN, PLAIN, ", [4], [4]", 1);
     check_read("%s\nnothing\n%s\n" PLAIN, PLAIN, ", [4], [4]", 1);
     check_read("%s\n" PLAIN, PLAIN, ", 4, 4", 1);
 }
@@ -71,11 +74,11 @@ TEST(places) {
 #define PLAIN5 "p0 = PLACEHOLDER [5]\nA(i) = max(p0[i], 0f)\n"
 #define PLUS   "p0 = PLACEHOLDER [4]\nA(i) = (p0[i] + 1f)\n"
 
-/* A text of printf with the keys of PLAIN, PLUS and PLAIN5; which of them get a definition, a bit each, and how many are told. */
+/* A text of printf with the keys of PLAIN, PLUS and PLAIN5; which of them get a definition, a bit
+ * each, and how many are told. */
 static void check_many(const char *form, unsigned want, size_t told) {
-    static const char *const definition[] = {PLAIN, PLUS, PLAIN5}, *const shapes[] = {", [4], [4]",
-                                                                                      ", [4], [4]",
-                                                                                      ", [5], [5]"};
+    static const char *const definition[] = {PLAIN, PLUS, PLAIN5};
+    static const char *const shapes[] = {", [4], [4]", ", [4], [4]", ", [5], [5]"};
     char key[3][200], text[2000];
     unsigned got = 0;
     for (int k = 0; k < 3; k++) key_of(definition[k], shapes[k], key[k], sizeof key[k]);
@@ -99,8 +102,8 @@ TEST(several) {
     check_many("%1$s\n" PLAIN PLUS "%2$s\n", 3, 0); /* behind its key, then before its key */
     check_many(PLAIN "%1$s\n" PLUS "%2$s\n", 3, 0);
     check_many("%1$s\n" PLAIN PLUS "%2$s\n%3$s\n" PLAIN5, 7, 0);
-    check_many("[%1$s, %2$s, %3$s]\n" PLAIN PLUS PLAIN5, 7,
-               0); /* several keys in a line, in any order */
+    /* several keys in a line, in any order */
+    check_many("[%1$s, %2$s, %3$s]\n" PLAIN PLUS PLAIN5, 7, 0);
     check_many("[%1$s, %2$s, %3$s]\n" PLAIN5 PLAIN PLUS, 7, 0);
     check_many(PLUS "%1$s %2$s\n" PLAIN, 3, 0);
     check_many("%1$s %1$s %2$s\n" PLAIN PLUS, 3, 0);
@@ -109,8 +112,8 @@ TEST(several) {
     check_many("%1$s %2$s\n" PLAIN "p0 = PLACEHOLDER [7]\n%3$s\n", 1, 1);
     check_many("%1$s\n%2$s %3$s\n" PLAIN5 "p0 = PLACEHOLDER [7]\n", 4, 1);
     check_many("%1$s %2$s %3$s\n" PLUS "p0 = PLACEHOLDER [7]\n", 2, 2);
-    check_many("%1$s %1$s\n" PLAIN PLAIN5, 1,
-               0); /* the second text is not another one of this key */
+    /* the second text is not another one of this key */
+    check_many("%1$s %1$s\n" PLAIN PLAIN5, 1, 0);
 }
 
 static void check_refused(const char *form, const char *definition, const char *shapes,
@@ -206,8 +209,8 @@ TEST(assumed) {
 }
 
 TEST(names) {
-    static const char *const good[] = {"float32", "symmetric-padding"}, *const bad[] = {
-                                                                            "symmetric"};
+    static const char *const good[] = {"float32", "symmetric-padding"};
+    static const char *const bad[] = {"symmetric"};
     cdmpp_err err = {0};
     unsigned bits;
     assert_ok(cd_task_assumptions(good, 2, &bits, &err));
@@ -236,7 +239,8 @@ static void put_full(char *out, size_t n, const char *key, int padded, const cha
     cd_buf_free(&k);
 }
 
-/* A definition that is no print goes first, whatever the order of the files; a print that differs is told. */
+/* A definition that is no print goes first, whatever the order of the files; a print that differs
+ * is told. */
 TEST(with_others) {
     for (int order = 0; order < 2; order++)
         for (int padded = 9; padded < 11; padded++)
@@ -305,7 +309,8 @@ TEST(later_print_agrees) {
     cd_task_registry_free(print);
 }
 
-/* What took the place of a print is none: neither a text that cannot be read nor another definition takes it away. */
+/* What took the place of a print is none: neither a text that cannot be read nor another definition
+ * takes it away. */
 TEST(stays_replaced) {
     char key[200], full[2000], other[2000], both[1000], behind[1000];
     snprintf(both, sizeof both, "%s\n" PAD_BOTH,

@@ -307,16 +307,16 @@ TEST(members) {
         {"{" AXIS "\"reduce\":7,\"body\":\"A[i]\"}", NULL,
          "x: tasks[0].ops[2].reduce.lhs: expected an array, found nothing [ESCHEMA]"},
         {"{" AXIS "\"reduce\":{\"lhs\":[\"x\",\"z\"],\"rhs\":[\"y\"],\"result\":\"x + "
-                  "y\",\"identity\":\"0\"},\"body\":\"A[i]\"}",
+         "y\",\"identity\":\"0\"},\"body\":\"A[i]\"}",
          NULL, "x: tasks[0].ops[2].reduce.lhs: expected 1 names, found 2 [ESCHEMA]"},
         {"{" AXIS "\"reduce\":{\"lhs\":[\"x\"],\"rhs\":[7],\"result\":\"x + "
-                  "y\",\"identity\":\"0\"},\"body\":\"A[i]\"}",
+         "y\",\"identity\":\"0\"},\"body\":\"A[i]\"}",
          NULL, "x: tasks[0].ops[2].reduce.rhs: expected a string, found integer [ESCHEMA]"},
         {"{" AXIS "\"reduce\":{\"lhs\":[\"x\"],\"rhs\":[\"y\"],\"result\":\"x + "
-                  "i\",\"identity\":\"0\"},\"body\":\"A[i]\"}",
+         "i\",\"identity\":\"0\"},\"body\":\"A[i]\"}",
          NULL, "x: tasks[0].ops[2].reduce.result[0].column 6: no axis \"i\" [ESCHEMA]"},
         {"{" AXIS "\"reduce\":{\"lhs\":[\"x\"],\"rhs\":[\"y\"],\"result\":[\"x\",\"y\"],"
-                  "\"identity\":\"0\"},\"body\":\"A[i]\"}",
+         "\"identity\":\"0\"},\"body\":\"A[i]\"}",
          NULL, "x: tasks[0].ops[2].reduce.result: expected 1 expressions, found 2 [ESCHEMA]"},
         {"{" AXIS "\"reduce\":\"sum\",\"init\":[\"0\",\"1\"],\"body\":\"A[i]\"}", NULL,
          "x: tasks[0].ops[2].init: expected 1 expressions, found 2 [ESCHEMA]"},
@@ -341,7 +341,8 @@ TEST(members) {
     }
 }
 
-/* A task whose key is written with escapes, and which comes twice: the line of the second is told all the same. */
+/* A task whose key is written with escapes, and which comes twice: the line of the second is told
+ * all the same. */
 TEST(escaped_member_names) {
     static const char text[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [\n"
                                "{\"workload_key\": \"k\", \"ops\": [{\"name\": \"A\", \"shape\": "
@@ -415,8 +416,8 @@ static void forms_of_keys(void **state) {
     (void)state;
     assert_true(same("[\"h\", 1, 64, 56]", "[\"h\", [1, 64], [56]]") &&
                 same("[\"h\", [1], [2]]", "[\"h\",1,2]"));
-    assert_false(
-        same("[\"h\", [1, 64], [56]]", "[\"h\", [1], [64, 56]]")); /* both say where a shape ends */
+    /* both say where a shape ends */
+    assert_false(same("[\"h\", [1, 64], [56]]", "[\"h\", [1], [64, 56]]"));
     assert_false(same("[\"h\", 1, 64]", "[\"h\", 16, 4]") ||
                  same("[\"h\", 1]", "[\"h\", [1, 2]]") || same("[\"a b\", 1]", "[\"ab\", [1]]"));
     cd_task_registry *t = load(SEEDS "matmul.tasks.json"); /* ["matmul", 512] */
@@ -428,8 +429,8 @@ static void forms_of_keys(void **state) {
     assert_null(cd_task_registry_find(t, (cd_str){other, sizeof other - 1}));
     const char nets[] = "{\"net\": [\"[\\\"matmul\\\", [512]]\"]}";
     assert_ok(cd_task_registry_load_text(t, "nets", nets, sizeof nets - 1, &err));
-    assert_int_equal(cd_task_registry_count(t),
-                     n); /* a network's key in the other form is no further task */
+    /* a network's key in the other form is no further task */
+    assert_int_equal(cd_task_registry_count(t), n);
     cd_task_registry_free(t);
 }
 
@@ -470,7 +471,8 @@ static void twins_of_a_flat_key(void **state) {
     cd_task_registry_free(t);
 }
 
-/* A key keeps its first definition. That another file's is not used is said, with its place; the same one again is not worth a word. */
+/* A key keeps its first definition. That another file's is not used is said, with its place; the
+ * same one again is not worth a word. */
 TEST(another_definition_is_said) {
     static const char two[] =
         "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [\n"
@@ -510,7 +512,8 @@ TEST(another_definition_is_said) {
     cd_task_registry_free(t);
 }
 
-/* A network keeps its first tasks. Others, or another weight, are told with file and name; the same ones in another order are not. */
+/* A network keeps its first tasks. Others, or another weight, are told with file and name; the same
+ * ones in another order are not. */
 TEST(another_network_is_told) {
     static const char
         first[] =

@@ -12,8 +12,10 @@
 /* 0 and 1 feed 2, which feeds 3 and 4. The argument pushed last is visited first
  * and gets the lowest priority, so the outputs come in the order of `arg`. */
 TEST(stage_order) {
-    static const uint32_t in_ptr[] = {0, 0, 0, 2, 3, 4}, in[] = {1, 0, 2, 2}, arg[] = {0, 1, 3, 4},
-                          want[] = {1, 0, 2, 3, 4};
+    static const uint32_t in_ptr[] = {0, 0, 0, 2, 3, 4};
+    static const uint32_t in[] = {1, 0, 2, 2};
+    static const uint32_t arg[] = {0, 1, 3, 4};
+    static const uint32_t want[] = {1, 0, 2, 3, 4};
     static const uint32_t swapped[] = {0, 1, 4, 3}, want_swapped[] = {1, 0, 2, 4, 3};
     const cd_te_reads r = {5, 4, in_ptr, in, arg}, s = {5, 4, in_ptr, in, swapped};
     uint32_t order[5], n;
@@ -181,7 +183,8 @@ TEST(flops) {
         }
 }
 
-/* Anything that differs makes another definition; only what variables are called inside does not count. */
+/* Anything that differs makes another definition; only what variables are called inside does not
+ * count. */
 TEST(equality) {
     static const char whole[] =
         "\"args\": [\"A\", \"C\", \"E\", \"P.v0\", \"P.v1\"], \"ops\": [{\"name\": \"A\", "
@@ -249,8 +252,8 @@ TEST(equality) {
          "j, i"},
         {"[\"j\", 0, 8], [\"i\", 0, 8]", "j, i"},
         {"[\"i\", 0, 8], [\"j\", 0, 8]", "j, i"}};
-    static const bool same[] = {true, true, false,
-                                false}; /* names count, the letters of a text do not */
+    /* names count, the letters of a text do not */
+    static const bool same[] = {true, true, false, false};
     for (size_t k = 0; k < 4; k++) {
         char x[400], y[400];
         snprintf(x, sizeof x, one, axes[0][0], axes[0][1]);
@@ -282,7 +285,8 @@ static const char *name_of(const void *ctx, cd_expr_op kind, uint32_t number) {
     return kind == CD_VAR ? axis_name[number] : tensor_name[number];
 }
 
-/* What is written, and that it reads back as the same expression. Numbers have the fewest digits, expressions the fewest parentheses. */
+/* What is written, and that it reads back as the same expression. Numbers have the fewest digits,
+ * expressions the fewest parentheses. */
 TEST(expressions_as_text) {
     static const char *const tab[][2] = {
         {"1.0", "1.0"},
@@ -378,6 +382,79 @@ TEST(expressions_as_text) {
     cd_te_dag_free(d);
 }
 
+/* Where a text is wrong, and how. */
+TEST(texts_refused) {
+    static const struct {
+        const char *text, *key, *msg;
+    } bad[] = {
+        {"", "column 1", "expected an expression, found the end"},
+        {"i + \x01", "column 5", "expected an expression, found '?'"},
+        {"i \t+\n )", "column 7", "expected an expression, found ')'"},
+        {"3000000000", "column 11", "an integer that does not fit its type (write 5:int64)"},
+        {"99999999999999999999999", "column 24", "a number of 23 characters"},
+        {"1111111111111111111111111111111111111111111111111111111111111111.5", "column 67",
+         "a number of 66 characters"},
+        {"1e", "column 3", "\"1e\" is no number"},
+        {"1.5:int32", "column 10", "a fraction with a type of integers"},
+        {"inf:int32", "column 10", "a fraction with a type of integers"},
+        {"f:float32('abc", "column 15", "expected ', found the end"},
+        {"f:float32('abc\\", "column 16", "expected ', found the end"},
+        {"f:float32('a\0b')", "column 13", "a NUL in a string"},
+        {"select(i < 1, A[0], i == 1)", "column 28", NULL},
+        {"select(i, 1, 2)", "column 16", "select needs a condition first"},
+        {"select(1, 2)", "column 13", "select needs three arguments"},
+        {"min(1)", "column 7", "two arguments are needed"},
+        {"float32(1, 2)", "column 14", "a cast needs one argument"},
+        {"if_then_else(i < 1, A[0], i == 1)", "column 34", NULL},
+        {"if_then_else(i < 1)", "column 20", "a call without arguments needs a type (f:float32())"},
+        {"f()", "column 4", "a call without arguments needs a type (f:float32())"},
+        {"i:float32", "column 10", "expected (, found the end"},
+        {"i:flott32(1)", "column 10", "\"flott32\" is no type"},
+        {"k", "column 2", "no axis \"k\""},
+        {"B[i]", "column 3", "no tensor \"B\" above"},
+        {"A[i", "column 4", "expected ], found the end"},
+        {"(i", "column 3", "expected ), found the end"},
+        {"-", "column 2", "expected an expression, found the end"},
+        {"-in", "column 4", "no axis \"in\""},
+        {"-infx", "column 6", "no axis \"infx\""},
+        {"-nanx", "column 6", "no axis \"nanx\""},
+        {"!i", "column 3", "! of something that is no condition"},
+        {"!", "column 2", "expected an expression, found the end"},
+        {"i j", "column 3", NULL},
+        {"-i.", "column 4", "no axis \"i.\""},
+    };
+    cd_te_dag *d = NULL;
+    cdmpp_err err = {0};
+    const cd_expr *e;
+    unsigned wrong = 0;
+    assert_ok(cd_te_dag_new(&d, &err));
+    const cd_expr *const axis[] = {cd_expr_new_var(&d->pool, CD_I32, 0),
+                                   cd_expr_new_var(&d->pool, CD_I32, 1),
+                                   cd_expr_new_var(&d->pool, CD_I64, 2)};
+    const cd_te_scope scope = {axis_of, tensor_of, axis};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        const size_t n = strlen(bad[k].text);
+        /* the one with a NUL */
+        const cd_str text = {bad[k].text, n && bad[k].text[n - 1] == 'a' ? n + 4 : n};
+        err = (cdmpp_err){0};
+        const cdmpp_status st = cd_te_parse(&d->pool, &d->arena, text, CD_BOOL, &scope, &e, &err);
+        if (!st || strcmp(err.key, bad[k].key) || (bad[k].msg && strcmp(err.msg, bad[k].msg)))
+            print_error("%s: %d, %s: %s\n", bad[k].text, (int)st, err.key, err.msg), wrong++;
+        assert_int_equal(cd_te_parse(&d->pool, &d->arena, text, CD_BOOL, &scope, &e, NULL), st);
+    }
+    assert_ok(cd_te_parse(&d->pool, &d->arena, (cd_str){"-nan", 4}, CD_BOOL, &scope, &e, &err));
+    assert_true(e->op == CD_FLOAT && isnan(e->u.f));
+    assert_ok(
+        cd_te_parse(&d->pool, &d->arena, (cd_str){"-2:float32", 10}, CD_BOOL, &scope, &e, &err));
+    assert_true(e->op == CD_FLOAT && e->u.f == -2);
+    for (size_t k = 0; k < 4; k++) { /* words that are values */
+        static const char *const word[] = {"true", "false", "inf", "nan"};
+        assert_false(cd_te_is_identifier(word[k], strlen(word[k])));
+    }
+    assert_int_equal(wrong, 0);
+    cd_te_dag_free(d);
+}
+
 static void cpu_texts(void **state) {
     (void)state;
     compare_set("tenset-cpu", 361);
@@ -387,4 +464,5 @@ static void gpu_texts(void **state) {
     compare_set("gpu-ansor", 210);
 }
 
-TESTS(NULL, NULL, stage_order, flops, equality, expressions_as_text, cpu_texts, gpu_texts)
+TESTS(NULL, NULL, stage_order, flops, equality, texts_refused, expressions_as_text, cpu_texts,
+      gpu_texts)

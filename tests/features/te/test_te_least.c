@@ -1,4 +1,5 @@
-/* The least that definitions ask of a device, counted by hand: products, padding, what is read in part, types. */
+/* The least that definitions ask of a device, counted by hand: products, padding, what is read in
+ * part, types. */
 #include "check.h"
 
 #include "features/device/device.h"
@@ -44,8 +45,8 @@ TEST(counted_by_hand) {
          2 * (128 * 64 + 64 * 32 + 128 * 32)},
         {PRODUCT(128, 64, 32, "float64"), CD_TE_LEAST_F64, 2 * 128 * 64 * 32,
          8 * (128 * 64 + 64 * 32 + 128 * 32)},
-        {PRODUCT(128, 64, 32, "int8"), CD_TE_LEAST_F32, 0,
-         128 * 64 + 64 * 32 + 128 * 32}, /* units for integers are not described */
+        /* units for integers are not described */
+        {PRODUCT(128, 64, 32, "int8"), CD_TE_LEAST_F32, 0, 128 * 64 + 64 * 32 + 128 * 32},
         {ONE("A[i, j] + 1"), CD_TE_LEAST_F32, 0, 4 * 2 * 64 * 64},
         {ONE("A[j, i]"), CD_TE_LEAST_F32, 0, 4 * 2 * 64 * 64},
         {ONE("A[i, i]"), CD_TE_LEAST_F32, 0, 4 * 64 * 64}, /* a diagonal may be all that is read */
@@ -68,7 +69,8 @@ static cd_device unknown(cd_device_kind kind) {
     return d;
 }
 
-/* Seconds: operations over the peak of their type, or bytes beyond the cache over the bandwidth; what is not described bounds nothing. */
+/* Seconds: operations over the peak of their type, or bytes beyond the cache over the bandwidth;
+ * what is not described bounds nothing. */
 TEST(seconds_on_a_device) {
     cd_device d = unknown(CD_DEVICE_GPU);
     cd_te_least w = {.flop = {[CD_TE_LEAST_F32] = 1e12}, .bytes = 1e9};
@@ -93,8 +95,8 @@ TEST(peaks_of_types) {
     assert_true(cd_device_peak(&d, CD_TE_LEAST_F16) < 0 &&
                 cd_device_peak(&d, CD_TE_LEAST_BF16) < 0 &&
                 cd_device_peak(&d, CD_TE_LEAST_F64) < 0);
-    d.fp16_tflops = 2, d.tensor_tflops = 0, d.bf16_tflops = 0,
-    d.fp64_gflops = 500; /* 0: as float32 */
+    /* 0: as float32 */
+    d.fp16_tflops = 2, d.tensor_tflops = 0, d.bf16_tflops = 0, d.fp64_gflops = 500;
     assert_close(cd_device_peak(&d, CD_TE_LEAST_F16), 2e12, 1e-12, 0);
     assert_close(cd_device_peak(&d, CD_TE_LEAST_BF16), 1e12, 1e-12, 0);
     assert_close(cd_device_peak(&d, CD_TE_LEAST_F64), 5e11, 1e-12, 0);

@@ -1,4 +1,5 @@
-/* Parts of definitions: which ways there are, what they read, what their expressions look like, which keys they have. */
+/* Parts of definitions: which ways there are, what they read, what their expressions look like,
+ * which keys they have. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,8 +151,8 @@ TEST(test_conv_sum) {
     stop(&f);
 }
 
-/* Inner pieces of one length are one task; at the edges they are others, though TVM's hash does not see it; a piece of the
- * filters is what TVM would call a smaller convolution. */
+/* Inner pieces of one length are one task; at the edges they are others, though TVM's hash does not
+ * see it; a piece of the filters is what TVM would call a smaller convolution. */
 TEST(test_keys) {
     fix f = start(conv);
     cdmpp_err err = {0};
@@ -238,7 +239,8 @@ TEST(test_transposed) {
     stop(&f);
 }
 
-/* Constant matrices, conditions and starts of sums, sums of pairs, extents that depend on an axis. */
+/* Constant matrices, conditions and starts of sums, sums of pairs, extents that depend on an
+ * axis. */
 TEST(test_rare) {
     fix f = start("{\"name\":\"m\",\"axis\":[[\"i\",0,3],[\"j\",0,3]],\"body\":\"select(i == j, "
                   "1.0, 0.0)\",\"const_matrix\":true},"
@@ -317,7 +319,8 @@ TEST(test_none) {
     stop(&f);
 }
 
-/* What people call the axes of operators, in any layout; a second axis of a name keeps its own, with a number where that is taken too. */
+/* What people call the axes of operators, in any layout; a second axis of a name keeps its own,
+ * with a number where that is taken too. */
 TEST(test_names) {
 #define IN(name, shape) "{\"name\":\"" name "\",\"shape\":[" shape "],\"dtype\":\"float32\"},"
 #define SUM(axes, over, body)                                                                      \

@@ -1,4 +1,5 @@
-/* Ranges of index expressions against all their values, and what conditions leave of the variables. */
+/* Ranges of index expressions against all their values, and what conditions leave of the
+ * variables. */
 #include <stdio.h>
 #include <string.h>
 
@@ -165,8 +166,9 @@ static uint64_t below(uint64_t *draw, uint64_t n) { return cd_rng_at(11, (*draw)
 
 /* A drawn expression of what this room reads, in the notation of tasks. */
 static void put_drawn(cd_buf *b, uint64_t *draw, int depth) {
-    static const char *const infix[] = {" + ", " - ", " + ", " - "},
-                             *const divide[] = {" // ", " % "}, *const call[] = {"min", "max"};
+    static const char *const infix[] = {" + ", " - ", " + ", " - "};
+    static const char *const divide[] = {" // ", " % "};
+    static const char *const call[] = {"min", "max"};
     const uint64_t what = depth ? below(draw, 9) : 8;
     if (what < 4) {
         cd_buf_puts(b, "(");
@@ -290,8 +292,8 @@ TEST(exact_conditions) {
 
 /* Nothing that a condition allows is lost, and a condition that holds somewhere is possible. */
 TEST(drawn_conditions) {
-    static const char *const sign[] = {" < ", " <= ", " > ", " >= ", " == ", " != "},
-                             *const both[] = {" && ", " || "};
+    static const char *const sign[] = {" < ", " <= ", " > ", " >= ", " == ", " != "};
+    static const char *const both[] = {" && ", " || "};
     uint64_t draw = 1000000;
     for (int k = 0; k < 2000; k++) {
         ranges span;

@@ -1,5 +1,6 @@
-/* Parts of real definitions, computed element by element, against the whole: the same elements, bit by bit of axes, to
- * 1e-5 of sums; boxes that hold nothing that is not read; definitions that every later stage takes. */
+/* Parts of real definitions, computed element by element, against the whole: the same elements, bit
+ * by bit of axes, to 1e-5 of sums; boxes that hold nothing that is not read; definitions that every
+ * later stage takes. */
 #include <stdio.h>
 
 #include "check.h"
@@ -108,7 +109,8 @@ static void check_text(const tried *t, const cd_te_shard *p) {
 
 /* ---- values ---- */
 
-/* Dimensions that were cut begin and end with something that is read: a box with one row less would not do. */
+/* Dimensions that were cut begin and end with something that is read: a box with one row less would
+ * not do. */
 static void check_tight(tried *t, const cd_te_shard *p, int64_t (*seen)[2][8]) {
     for (uint32_t k = 0; k + 1 < p->n_arg; k++) {
         const cd_te_op *op = op_of(p->dag, k);
@@ -340,8 +342,8 @@ static void check_program(cd_program *prog, const tried *t, const cd_te_shard *p
                          .n_step = d.n_step};
     cd_rows rows;
     const cdmpp_status built = st ? CDMPP_OK : cd_program_build(prog, task, &r, &rows, &err);
-    if (built && built != CDMPP_EREJECTED)
-        fail_msg("%s: %s", t->what, err.msg); /* of a tuner's draws some are rejected, too */
+    /* of a tuner's draws some are rejected, too */
+    if (built && built != CDMPP_EREJECTED) fail_msg("%s: %s", t->what, err.msg);
     cd_sketch_sampler_free(draw);
     cd_sketch_space_free(space);
     cd_task_registry_free(reg);
@@ -390,7 +392,8 @@ static void check_network(cd_program *prog, const char *name, kind *list, unsign
     cd_graph_free(g);
 }
 
-/* All tasks of the zoo cut in halves every way; CDMPP_WAYS=1 prints the table of docs/reference/partition.md. */
+/* All tasks of the zoo cut in halves every way; CDMPP_WAYS=1 prints the table of
+ * docs/reference/partition.md. */
 TEST(test_zoo) {
     static kind list[100];
     cdmpp_err err = {0};

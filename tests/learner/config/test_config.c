@@ -1,4 +1,5 @@
-/* A configuration file over its base: what counts, where the base is looked for, bases that do not end. */
+/* A configuration file over its base: what counts, where the base is looked for, bases that do not
+ * end. */
 #include "learner/config/config.h"
 
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Keys of a configuration to the options of a network and its training: each arrives where its name says, with its value. */
+/* Keys of a configuration to the options of a network and its training: each arrives where its name
+ * says, with its value. */
 #include <string.h>
 
 #include "check.h"
@@ -70,9 +71,8 @@ TEST(choices) {
             assert_true((int)s.optim.kind == on && (int)s.lrate.kind == on && (int)s.figure == on &&
                         n->w_dev == (on ? 33 : 0));
             assert_false(n->facts); /* train.facts is none */
-            assert_int_equal(n->tokens, k == CD_MEMBER_TSF
-                                            ? (cd_net_tokens)on
-                                            : CD_TOKENS_LEAVES); /* only transformers read rows */
+            /* only transformers read rows */
+            assert_int_equal(n->tokens, k == CD_MEMBER_TSF ? (cd_net_tokens)on : CD_TOKENS_LEAVES);
         }
     }
     c.train_facts = CD_FACTS_USE_PRIOR; /* of trees; networks have columns all the same */

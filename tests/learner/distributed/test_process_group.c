@@ -145,12 +145,12 @@ TEST(dealing) {
                 if (owner[i] == CD_PROCESS_GROUP_ALL) assert_true(cd_member_is_net(m[i].kind));
             }
             assert_int_equal(all, nets && nets < ranks && ranks <= 16 ? nets : 0);
-            for (size_t r = 0; !all && r < ranks; r++)
-                assert_true(load[r] > 0 || ranks > n);           /* nobody idle */
+            /* nobody idle */
+            for (size_t r = 0; !all && r < ranks; r++) assert_true(load[r] > 0 || ranks > n);
             cd_process_group_deal(m, n, ranks, 1, false, owner); /* without slices: all dealt */
             for (size_t i = 0; i < n; i++) assert_true(owner[i] < ranks);
-            cd_process_group_deal(m, n, ranks, 1, true,
-                                  owner); /* the trees by all, unless nobody else is there */
+            /* the trees by all, unless nobody else is there */
+            cd_process_group_deal(m, n, ranks, 1, true, owner);
             for (size_t i = 0; i < n; i++)
                 assert_true((owner[i] == CD_PROCESS_GROUP_ALL) ==
                             (ranks > 1 && !cd_member_is_net(m[i].kind)));
@@ -187,7 +187,8 @@ TEST(bits_arrive) {
     }
 }
 
-/* The place that a rank hears of is that of the first on its machine; an error of one is everybody's. */
+/* The place that a rank hears of is that of the first on its machine; an error of one is
+ * everybody's. */
 static void *meet(void *arg) {
     seat *me = arg;
     cd_process_group ranks = group_of(me);
@@ -281,7 +282,8 @@ TEST(one_model_for_any_ranks) {
     }
 }
 
-/* Each rank has its part of the rows, the first alone the data, and the data go where they go without ranks. */
+/* Each rank has its part of the rows, the first alone the data, and the data go where they go
+ * without ranks. */
 TEST(data_are_divided) {
     for (int k = 0; k < N_WAY; k++) {
         cd_config c;
@@ -312,9 +314,8 @@ TEST(data_are_divided) {
             assert_string_equal(place, way[k] == disk ? "disk" : "memory");
             all += rows[r];
         }
-        for (int r = 0; r < 3; r++)
-            if (k >= 2)
-                assert_true(rows[r] > 0 && 3 * rows[r] < all + all / 4); /* grown together */
+        for (int r = 0; r < 3; r++) /* grown together */
+            if (k >= 2) assert_true(rows[r] > 0 && 3 * rows[r] < all + all / 4);
         free(text);
         cd_learner_result_free(&me[0].l);
         cd_config_free(&c);

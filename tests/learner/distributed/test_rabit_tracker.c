@@ -1,5 +1,5 @@
-/* The tracker against ranks that speak rabit's protocol, written here once more: who gets which links,
- * who is sent away, and that nobody waits for ever. */
+/* The tracker against ranks that speak rabit's protocol, written here once more: who gets which
+ * links, who is sent away, and that nobody waits for ever. */
 #include "learner/distributed/distributed.h"
 #include "check.h"
 
@@ -169,7 +169,8 @@ TEST(all_find_each_other) {
     }
 }
 
-/* Noise, a silent caller, a rank twice, one too many, another number of ranks: the others do not suffer. */
+/* Noise, a silent caller, a rank twice, one too many, another number of ranks: the others do not
+ * suffer. */
 TEST(strangers_are_sent_away) {
     cdmpp_err err = {0};
     cd_rabit_tracker *k;

@@ -1,5 +1,5 @@
-/* Other forms of a model: read back what can be, walk the ONNX file by protobuf's rules, refuse the rest.
- * What the files say in Python: scripts/check_export.sh. */
+/* Other forms of a model: read back what can be, walk the ONNX file by protobuf's rules, refuse the
+ * rest. What the files say in Python: scripts/check_export.sh. */
 #include "learner/export/export.h"
 #include "check.h"
 #include "fault.h"
@@ -92,8 +92,8 @@ TEST(refuses) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     const int trees = (int)first_of(CD_MEMBER_ROWS), net = (int)first_of(CD_MEMBER_MLP);
-    assert_status(cd_export_model(model, CD_EXPORT_XGBOOST, -1, &b, &err),
-                  CDMPP_EUSAGE); /* two folds */
+    /* two folds */
+    assert_status(cd_export_model(model, CD_EXPORT_XGBOOST, -1, &b, &err), CDMPP_EUSAGE);
     assert_status(cd_export_model(model, CD_EXPORT_XGBOOST, net, &b, &err), CDMPP_EUSAGE);
     assert_status(cd_export_model(model, CD_EXPORT_SAFETENSORS, trees, &b, &err), CDMPP_EUSAGE);
     assert_status(cd_export_model(model, CD_EXPORT_SAFETENSORS, 99, &b, &err), CDMPP_EUSAGE);
@@ -176,17 +176,19 @@ TEST(bytes_of_a_file) {
     assert_string_equal(y, "v0");
     assert_ok(cd_onnx_writer_end(&f, "g", &b, &err));
     assert_non_null(memmem(b.p, b.n, node, sizeof node - 1));
+    /* 300 = ac 02; type 2 under number 20 */
     assert_non_null(memmem(b.p, b.n,
                            "\x2a\x0b\x0a\x03"
                            "big\x18\xac\x02\xa0\x01\x02",
-                           13)); /* 300 = ac 02; type 2 under number 20 */
+                           13));
     assert_int_equal(b.p[0], 0x08);
     assert_int_equal(b.p[1], CD_ONNX_IR);
     cd_onnx_writer_free(&f);
     cd_buf_free(&b);
 }
 
-/* The answers of these graphs in Python were compared with ours (scripts/check_export.sh): the graphs stay. */
+/* The answers of these graphs in Python were compared with ours (scripts/check_export.sh): the
+ * graphs stay. */
 TEST(exports_of_golden_models_stay) {
     static const struct {
         int version;

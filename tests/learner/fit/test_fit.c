@@ -32,8 +32,8 @@ static void learns(void **s) {
         cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
         if (kind != CD_NET_MLP) assert_true(f.best < 0.25);
         else assert_true(f.best < 0.45); /* sees totals only */
-        assert_close(f.best, mape(&f, parts.valid, parts.n_valid), 1e-6,
-                     0); /* it is what the figure says */
+        /* it is what the figure says */
+        assert_close(f.best, mape(&f, parts.valid, parts.n_valid), 1e-6, 0);
         assert_true(f.eval_train[f.n_eval - 1] < 0.3 * f.eval_train[0]);
         assert_int_equal(f.steps, (uint64_t)spec.max_epochs * 8);
         assert_int_equal(f.n_eval, (size_t)spec.max_epochs);
@@ -98,7 +98,8 @@ static void every_loss(void **s) {
     }
 }
 
-/* Order alone: seconds are a straight line of the scores that the train part gives, so they have its level, and the order is learnt. */
+/* Order alone: seconds are a straight line of the scores that the train part gives, so they have
+ * its level, and the order is learnt. */
 static void order_alone(void **s) {
     (void)s;
     static const char *const loss[] = {"1rank", "1lambdarank", "1listnet"};
@@ -186,8 +187,8 @@ static void only_the_train_part_teaches(void **s) {
     cd_fit_result a = made_run(&spec, &d, NULL, NULL);
     double keep[N];
     memcpy(keep, made.latency_s, sizeof keep);
-    for (size_t i = TRAIN + 40; i < N; i++)
-        made.latency_s[index_of[i]] = -1; /* the test part: never looked at */
+    /* the test part: never looked at */
+    for (size_t i = TRAIN + 40; i < N; i++) made.latency_s[index_of[i]] = -1;
     cd_fit_result b = made_run(&spec, &d, NULL, NULL);
     assert_same_fit(&a, &b);
     for (size_t i = TRAIN; i < TRAIN + 40; i++) made.latency_s[index_of[i]] *= 3;
@@ -230,8 +231,8 @@ static void early_stop(void **s) {
         assert_true(!i ||
                     (f.eval_step[i] > f.eval_step[i - 1] && f.eval_train[i] != f.eval_valid[i]));
     }
-    assert_close(mape(&f, parts.valid, parts.n_valid), f.best, 1e-6,
-                 0); /* the best one, not the last */
+    /* the best one, not the last */
+    assert_close(mape(&f, parts.valid, parts.n_valid), f.best, 1e-6, 0);
     cd_fit_result_free(&f);
 }
 

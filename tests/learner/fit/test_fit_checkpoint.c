@@ -78,8 +78,8 @@ static void interrupted_anywhere(void **s) {
     goes_on(path);
 }
 
-static void
-every_kind(void **s) { /* other optimisers, no average, no validation, a target domain */
+/* other optimisers, no average, no validation, a target domain */
+static void every_kind(void **s) {
     (void)s;
     const char *path = tmp_path(&dir, "k.ckpt");
     const cd_fit_spec keep = spec;
@@ -128,8 +128,8 @@ static void killed_again_and_again(void **s) {
         const pid_t child = fork();
         assert_true(child >= 0);
         if (!child) train_and_tell(path, result);
-        usleep((useconds_t)(2000 + cd_rng_at(5, (uint64_t)k) % 6000) *
-               (k < 40 ? 1 : 100)); /* the slow may finish too */
+        /* the slow may finish too */
+        usleep((useconds_t)(2000 + cd_rng_at(5, (uint64_t)k) % 6000) * (k < 40 ? 1 : 100));
         kill(child, SIGKILL);
         assert_int_equal(waitpid(child, &status, 0), child);
         kills += WIFSIGNALED(status) != 0;
@@ -245,8 +245,8 @@ static void another_training(void **s) {
         spec = keep;
         parts = keep_data;
     }
-    spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT,
-                                     1e-3); /* nothing depends on the end: go on for longer */
+    /* nothing depends on the end: go on for longer */
+    spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 1e-3);
     until(path, 7, 0, false);
     spec.max_epochs = 5;
     const cd_fit_run run = {.checkpoint = path, .resume = true};
@@ -258,7 +258,8 @@ static void another_training(void **s) {
     spec = keep;
 }
 
-/* Made by hand, with a right checksum: refused with a reason, or the training goes on with other numbers. */
+/* Made by hand, with a right checksum: refused with a reason, or the training goes on with other
+ * numbers. */
 static bool use_forged(const char *p, size_t n) {
     const uint64_t step = 0;
     cdmpp_err err = {0};

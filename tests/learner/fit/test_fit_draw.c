@@ -63,9 +63,8 @@ static void shuffles_evenly(void **s) {
         cd_fit_shuffle(v, 6, key);
         for (int i = 0; i < 6; i++) count[i][v[i]]++;
     }
-    for (int i = 0; i < 6; i++)
-        for (int k = 0; k < 6; k++)
-            assert_true(abs(count[i][k] - 1000) < 150); /* 5 standard deviations */
+    for (int i = 0; i < 6; i++) /* 5 standard deviations */
+        for (int k = 0; k < 6; k++) assert_true(abs(count[i][k] - 1000) < 150);
 }
 
 TESTS(made_fit, NULL, every_program_once, shuffles_evenly)

@@ -86,8 +86,8 @@ static void ranks_add_up(void **s) {
         spec.max_epochs = 0;
         spec.max_steps = 6;
         spec.eval_every = 1;
-        spec.optim = cd_optim_spec_of(
-            CD_OPTIM_SGD); /* Adam would turn the rounding of tiny gradients into steps */
+        /* Adam would turn the rounding of tiny gradients into steps */
+        spec.optim = cd_optim_spec_of(CD_OPTIM_SGD);
         spec.optim.clip = 1;
         spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 0.05);
         run_ranks(&spec, me, 0);

@@ -16,8 +16,8 @@ static void fine_tuning(void **s) {
     spec.max_epochs = 15;
     cd_fit_result base = made_run(&spec, &parts, NULL, NULL);
     const cd_fit_start start = {base.net, &base.scalers, &base.transform};
-    cd_fit_data d =
-        parts; /* half of the train part, on its own scalers if they were fitted again */
+    /* half of the train part, on its own scalers if they were fitted again */
+    cd_fit_data d = parts;
     d.n_train = TRAIN / 2;
     spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 1e-3);
     spec.freeze_encoder = true;

@@ -33,7 +33,8 @@ static double planted(const cd_config *c) {
 
 typedef struct {
     uint32_t n_call;
-    uint32_t calls[64][8]; /* (trial, rung) started; only where the number of the trial is known */
+    /* (trial, rung) started; only where the number of the trial is known */
+    uint32_t calls[64][8];
 } counts;
 
 typedef struct {
@@ -249,7 +250,8 @@ static void failed_trials_are_the_worst(void **s) {
     stop(&f);
 }
 
-/* Three lives of a search, each stopped in a training; returns the trainings that were not in vain. */
+/* Three lives of a search, each stopped in a training; returns the trainings that were not in
+ * vain. */
 static uint32_t stopped_three_times(fixture *f, const char *journal) {
     uint32_t done = 0;
     for (uint32_t k = 0; k < 3; k++) {

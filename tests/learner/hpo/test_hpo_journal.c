@@ -35,8 +35,8 @@ TEST(reads_back) {
     cd_hpo_journal l;
     const char *path = scratch("a.jsonl");
     enum { N = 20 };
-    for (size_t k = 0; k < N;
-         k++) { /* one more each time it is opened, in an order that means nothing */
+    /* one more each time it is opened, in an order that means nothing */
+    for (size_t k = 0; k < N; k++) {
         assert_ok(cd_hpo_journal_open(&l, path, digest, &err));
         assert_int_equal(l.n, k);
         assert_int_equal(l.torn, 0);

@@ -43,8 +43,8 @@ static void test_events(void **state) {
     cd_buf_free(&b);
 }
 
-/* Seven trials on three rungs of 1, 3 and 9 rounds: higher rungs first, then smaller errors, then the order of the trials; one failed, one was not
- * trained. */
+/* Seven trials on three rungs of 1, 3 and 9 rounds: higher rungs first, then smaller errors, then
+ * the order of the trials; one failed, one was not trained. */
 static void test_table(void **state) {
     static double error[7 * 3] = {0.5, 0.25,   NAN,      0.125, NAN,   NAN, 0.75,
                                   0.5, 0.375,  INFINITY, NAN,   NAN,   NAN, NAN,

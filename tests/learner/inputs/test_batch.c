@@ -12,11 +12,12 @@ enum { N_PROG = 3, N_LEAF = 4, N_ROW = 4, W_DEV = 2 };
 /* Program 0: root 0 { 1 { 2 leaf, 3 { 4 leaf } } }, program 1: root { leaf }, program 2:
  * like it, on device 1. */
 static const int32_t tree[] = {0, 1, 2, -1, 3, 4, -1, -1, -1, -1, 0, 1, -1, -1, 0, 1, -1, -1};
-static const int64_t tree_ptr[] = {0, 10, 14, 18}, leaf_ptr[] = {0, 2, 3, 4},
-                     row_ptr[] = {0, 2, 3, 4};
+static const int64_t tree_ptr[] = {0, 10, 14, 18};
+static const int64_t leaf_ptr[] = {0, 2, 3, 4};
+static const int64_t row_ptr[] = {0, 2, 3, 4};
 static const int32_t leaf_pos[] = {2, 5, 1, 1}, leaf_node[] = {2, 4, 1, 1};
-static const int64_t path_ptr[] = {0, 1, 3, 3, 13},
-                     path_extent[] = {8, 8, 32, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+static const int64_t path_ptr[] = {0, 1, 3, 3, 13};
+static const int64_t path_extent[] = {8, 8, 32, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
 static const uint8_t path_kind[] = {1, 1, 0, 4, 4, 0, 0, 0, 0, 0, 0, 3, 2};
 static const uint32_t device[] = {0, 0, 1};
 static const double flop[] = {1023, -1, 0};
@@ -68,7 +69,8 @@ static void close_rig(rig *r) {
     cd_scalers_free(&r->s);
 }
 
-/* What follows the columns of token 2 and 1: loops around the leaf, place in the tree, sums and ratios. */
+/* What follows the columns of token 2 and 1: loops around the leaf, place in the tree, sums and
+ * ratios. */
 static void check_context(const cd_batch *b) {
     const float *x = b->tok + 2 * b->w_tok + 164; /* loops 8 (parallel), 32 (serial) */
     float want[CD_BATCH_CONTEXT] = {0};
@@ -144,7 +146,8 @@ static void refusals(void **state) {
     close_rig(&r);
 }
 
-/* Facts stand behind the summary of the program, or alone, and a program without them is none for such a network. */
+/* Facts stand behind the summary of the program, or alone, and a program without them is none for
+ * such a network. */
 static void facts(void **state) {
     static float fact[N_PROG * CD_N_FACTS], analytic[N_PROG * CD_N_ANALYTIC], want[CD_N_FACTS_COL];
     cd_program_view v = view();
@@ -155,8 +158,8 @@ static void facts(void **state) {
     v.facts = fact;
     v.analytic = analytic;
     for (int both = 0; both < 2; both++) {
-        const cd_batch_spec spec = {.program = both == 1, .facts = true},
-                            summary = {.program = both == 1};
+        const cd_batch_spec spec = {.program = both == 1, .facts = true};
+        const cd_batch_spec summary = {.program = both == 1};
         const size_t before = cd_batch_program_width(&summary);
         rig r;
         open_rig(&r, &spec, N_PROG, 0, 0);
@@ -180,7 +183,8 @@ static void facts(void **state) {
 static const int64_t step_ptr[] = {0, 8, 8, 14};
 static const int32_t step[] = {9, 1, 7, 8, 3, 1, 0, -3, 4, 4, 2, 5, 1023, 6};
 
-/* Tokens of steps, written out by hand: kind one-hot, values; as many of each program, the rest zeros. */
+/* Tokens of steps, written out by hand: kind one-hot, values; as many of each program, the rest
+ * zeros. */
 static void steps(void **state) {
     enum { W = 14 + 3 };
     cd_program_view v = view();
@@ -194,8 +198,8 @@ static void steps(void **state) {
         float want[6 * W] = {0};
         rig r;
         want[9] = 1, want[14] = logs ? 3 : 7;
-        want[W + 8] = 1, want[W + 14] = 1,
-                 want[W + 16] = logs ? -2 : -3; /* log2(1 + 1) = 1; the sign stays */
+        /* log2(1 + 1) = 1; the sign stays */
+        want[W + 8] = 1, want[W + 14] = 1, want[W + 16] = logs ? -2 : -3;
         want[4 * W + 4] = 1, want[4 * W + 14] = logs ? log2f(3) : 2,
                      want[4 * W + 15] = logs ? log2f(6) : 5, want[4 * W + 16] = logs ? 10 : 1023;
         assert_int_equal(cd_batch_token_width(&spec), W);
@@ -203,14 +207,14 @@ static void steps(void **state) {
         for (int c = 0; c < W; c++) r.s.tok.scale[c] = 1;
         assert_ok(cd_batch_fill(&r.b, &spec, &r.s, &v, NULL, 3, &err));
         assert_true(r.b.n == 3 && r.b.n_tok == 6 && r.b.max_leaf == 2 && r.b.tok_ptr[2] == 4);
+        /* scalers cut */
         for (size_t k = 0; k < 6 * W; k++)
-            assert_close((double)r.b.tok[k], fmax(-10, fmin(10, (double)want[k])), 1e-6,
-                         1e-6); /* scalers cut */
+            assert_close((double)r.b.tok[k], fmax(-10, fmin(10, (double)want[k])), 1e-6, 1e-6);
         assert_true(r.b.trips[0] == 0 && r.b.pos[3] == 1);
         const cd_batch_spec one = {
             .tokens = true, .steps = 1, .values = 3, .log_values = logs == 1};
-        assert_ok(
-            cd_batch_fill(&r.b, &one, &r.s, &v, NULL, 1, &err)); /* the second step is cut off */
+        /* the second step is cut off */
+        assert_ok(cd_batch_fill(&r.b, &one, &r.s, &v, NULL, 1, &err));
         assert_true(r.b.n_tok == 1 && r.b.tok[9] > 0);
         cd_program_view last = cd_program_view_range(&v, 2, 1);
         assert_ok(cd_batch_fill(&r.b, &spec, &r.s, &last, NULL, 1, &err));
@@ -264,8 +268,8 @@ static void trees(void **state) {
 /* Rows for tokens: the columns of leaves that show them, and no leaf is looked at. */
 static void rows(void **state) {
     cd_program_view v = view(), bare = v;
-    const cd_batch_spec leaves = {.tokens = true, .derived = true},
-                        spec = {.tokens = true, .rows = true, .derived = true};
+    const cd_batch_spec leaves = {.tokens = true, .derived = true};
+    const cd_batch_spec spec = {.tokens = true, .rows = true, .derived = true};
     const uint32_t index[] = {2, 0};
     cd_batch_dims d;
     cdmpp_err err = {0};

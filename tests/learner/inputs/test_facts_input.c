@@ -1,4 +1,5 @@
-/* Columns of facts of CPU programs: counts are relative to the size, which stands once; groups that are left out are 0. */
+/* Columns of facts of CPU programs: counts are relative to the size, which stands once; groups that
+ * are left out are 0. */
 #include "check.h"
 #include "learner/inputs/facts_input.h"
 
@@ -19,14 +20,15 @@ static void fill(double size, unsigned without, float *x) {
             c < CD_FACT_WIDTH || c == CD_FACT_INIT_STORES || c == CD_FACT_COPY_STORES;
         facts[c] = (float)((double)(2ULL << c % 17) * (grows ? size : 1) - 1);
     }
+    /* the last are threads */
     for (size_t k = 0; k < CD_N_ANALYTIC; k++)
-        analytic[k] = (float)((k < CD_N_ANALYTIC - 1 ? log(size) : 0) -
-                              (double)(1 + k * k)); /* the last are threads */
+        analytic[k] = (float)((k < CD_N_ANALYTIC - 1 ? log(size) : 0) - (double)(1 + k * k));
     memset(x, 0x7f, N * sizeof *x);
     cd_facts_input_fill(&v, 0, x);
 }
 
-/* A program that is eight times as large differs in its size alone: instructions, lines, seconds. */
+/* A program that is eight times as large differs in its size alone: instructions, lines,
+ * seconds. */
 TEST(size_stands_once) {
     float a[N], b[N];
     const size_t total = CD_N_FACTS + CD_N_TRAFFIC + CD_N_PRIOR - 1,
@@ -43,11 +45,12 @@ TEST(size_stands_once) {
                  0, 1e-6);
     assert_close((double)a[CD_N_FACTS], (double)(CD_FACT_FETCHED_0 % 17) - CD_FACT_LINES % 17, 0,
                  1e-6);
-    assert_close((double)a[CD_FACT_MAIN_TURNS], 1 + CD_FACT_MAIN_TURNS % 17, 1e-6,
-                 0); /* no count of the program */
+    /* no count of the program */
+    assert_close((double)a[CD_FACT_MAIN_TURNS], 1 + CD_FACT_MAIN_TURNS % 17, 1e-6, 0);
 }
 
-/* The last of the times are the threads that work at a time: 48 iterations on 47 cores take two rounds, as on 24. */
+/* The last of the times are the threads that work at a time: 48 iterations on 47 cores take two
+ * rounds, as on 24. */
 TEST(threads_stand_behind_the_times) {
     float facts[CD_N_FACTS] = {0}, out[CD_N_ANALYTIC], one[CD_N_ANALYTIC];
     cd_device d = {.name = "made", .kind = CD_DEVICE_CPU};
@@ -64,8 +67,8 @@ TEST(threads_stand_behind_the_times) {
     d.cores = d.cores_used = 47;
     assert_ok(cd_facts_input_times(CD_FACTS_OF_CPU, facts, &d, out, &err));
     assert_close((double)out[CD_N_ANALYTIC - 1], log(24), 1e-6, 0);
-    assert_close((double)one[CD_N_PRIOR] - (double)out[CD_N_PRIOR], log(24), 1e-5,
-                 0); /* arithmetic is shared */
+    /* arithmetic is shared */
+    assert_close((double)one[CD_N_PRIOR] - (double)out[CD_N_PRIOR], log(24), 1e-5, 0);
 }
 
 /* Each column is of one group, and without all groups there is none. */

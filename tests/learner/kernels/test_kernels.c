@@ -1,4 +1,5 @@
-/* Kernel predictors by adaptive sampling, on a clock that is computed: the target is reached, a kill loses nothing, networks add up. */
+/* Kernel predictors by adaptive sampling, on a clock that is computed: the target is reached, a
+ * kill loses nothing, networks add up. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +28,14 @@ typedef struct machine {
     double noise, tick; /* each call advances the clock by tick */
     double at;
     const char *wild; /* kernels of this type take anything up to twice as long */
-    bool analytic;    /* programs are of very different quality, which the analytic time knows */
+    /* programs are of very different quality, which the analytic time knows */
+    bool analytic;
     size_t calls, fail_at; /* fail_at: the call that is interrupted; 0: none */
 } machine;
 
 static double law(const cd_kernel *k) {
-    const double idle =
-        k->x[5] > 0 ? 8 * ceil(k->x[5] / 8) / k->x[5] : 1; /* output channels in eights */
+    /* output channels in eights */
+    const double idle = k->x[5] > 0 ? 8 * ceil(k->x[5] / 8) / k->x[5] : 1;
     return 2e-6 + k->x[0] * idle / (20e9 * (k->x[9] > 1 ? 1 : 1.5)) +
            (k->x[1] + k->x[2] + k->x[3]) / 15e9;
 }
@@ -89,7 +91,8 @@ static int down(void **state) {
 
 /* ---- what is drawn ---- */
 
-/* Most draws fit; the same numbers draw the same; sizes stay within their factors, those near a root near to it. */
+/* Most draws fit; the same numbers draw the same; sizes stay within their factors, those near a
+ * root near to it. */
 TEST(test_draws) {
     size_t fit = 0, near = 0, kinds = 0;
     char seen[16][80] = {0};
@@ -161,7 +164,8 @@ TEST(test_target) {
     tmp_remove(&d);
 }
 
-/* Interrupted anywhere, with half a line left behind: the same samples in the end as without, one each. */
+/* Interrupted anywhere, with half a line left behind: the same samples in the end as without, one
+ * each. */
 TEST(test_resume) {
     tmp_dir d = tmp_make();
     const cd_kernel_sampler_options o = {.limit = 60, .first = 20, .per_round = 3, .around = 2};
@@ -182,8 +186,8 @@ TEST(test_resume) {
     fputs("{\"type\":\"Co", f);
     fclose(f);
     n_bad = 0;
-    assert_ok(cd_kernel_samples_open(path, false, on_bad, NULL, &s,
-                                     &err)); /* a reader does not mend it */
+    /* a reader does not mend it */
+    assert_ok(cd_kernel_samples_open(path, false, on_bad, NULL, &s, &err));
     assert_true(s.n == kept && n_bad == 1 && last_bad.code == CDMPP_EPARSE &&
                 last_bad.line == (long)kept + 1);
     cd_kernel_samples_free(&s);
@@ -204,7 +208,8 @@ TEST(test_resume) {
     tmp_remove(&d);
 }
 
-/* The budget of seconds; held out samples are roots alone and a fifth of them; samples of later rounds are near a root that is known. */
+/* The budget of seconds; held out samples are roots alone and a fifth of them; samples of later
+ * rounds are near a root that is known. */
 TEST(test_budget) {
     tmp_dir d = tmp_make();
     machine m = {.noise = 0.01, .tick = 1};
@@ -226,9 +231,8 @@ TEST(test_budget) {
         for (size_t k = 0; k < i && !known; k++) known = s.v[k].draw == s.v[i].root && !s.v[k].held;
         assert_true(known);
     }
-    assert_true(held * 14 > roots &&
-                held * 3 <
-                    roots); /* draws that a type lacks are roots, too, and none is held out */
+    /* draws that a type lacks are roots, too, and none is held out */
+    assert_true(held * 14 > roots && held * 3 < roots);
     assert_true(later > 20);
     cd_kernel_samples_free(&s);
     tmp_remove(&d);
@@ -261,7 +265,8 @@ TEST(test_where) {
 
 /* ---- networks ---- */
 
-/* The sum of its kernels' predictions is near the sum of their times; a network with a kernel of no samples has no answer. */
+/* The sum of its kernels' predictions is near the sum of their times; a network with a kernel of no
+ * samples has no answer. */
 TEST(test_networks) {
     tmp_dir d = tmp_make();
     machine m = {.noise = 0.01};
@@ -315,7 +320,8 @@ static double error_of_luck(tmp_dir *d, bool analytic, cd_kernel_model **out, si
     return score.error;
 }
 
-/* What no size tells the analytic time does; it goes through the file, and answers for a type without samples. */
+/* What no size tells the analytic time does; it goes through the file, and answers for a type
+ * without samples. */
 TEST(test_analytic) {
     tmp_dir d = tmp_make();
     cd_kernel_model *with, *without;
@@ -338,7 +344,8 @@ TEST(test_analytic) {
     tmp_remove(&d);
 }
 
-/* Each type of the networks has samples before the first training, however few kernels are of it. */
+/* Each type of the networks has samples before the first training, however few kernels are of
+ * it. */
 TEST(test_each_type) {
     tmp_dir d = tmp_make();
     machine m = {.tick = 1};

@@ -1,4 +1,5 @@
-/* Answers about operators of language models, of a model whose trees say one number: which set answers, how wide, and what is new. */
+/* Answers about operators of language models, of a model whose trees say one number: which set
+ * answers, how wide, and what is new. */
 #include "learner/llm_op/llm_op_internal.h"
 #include "check.h"
 #include "fault.h"
@@ -54,15 +55,16 @@ TEST(of_a_gpu_that_was_seen) {
     assert_true(v.how == CD_LLM_OP_PREDICTED && v.news == 0 && !v.twin && !v.few);
     assert_close(v.latency_s, base_of(&r, f->h100) * exp(0.3), 1e-6, 0);
     assert_close(half(&v), 0.16, 1e-6, 0);
-    const double level[] = {0.25, 0.5, 0.65, 0.85, 0.97, 0.99},
-                 times[] = {0.3, 0.6, 0.9, 1.4, 2.5, 3};
+    const double level[] = {0.25, 0.5, 0.65, 0.85, 0.97, 0.99};
+    const double times[] = {0.3, 0.6, 0.9, 1.4, 2.5, 3};
     for (size_t i = 0; i < sizeof level / sizeof *level; i++) {
         const cd_llm_op_answer w = ask_at(f, NULL, &r, f->h100, level[i]);
         assert_close(half(&w), 0.1 * times[i], 1e-6, 0);
     }
 }
 
-/* h200 has the chip of h100: its answer by the ratio of the estimates, all of which is in the interval. */
+/* h200 has the chip of h100: its answer by the ratio of the estimates, all of which is in the
+ * interval. */
 TEST(of_a_twin) {
     const made_llm_answers *f = *state;
     cd_llm_op_record r = made_llm_product(1, MADE_VLLM, MADE_FAST);
@@ -125,7 +127,8 @@ TEST(what_is_new_is_as_wide_as_it_was) {
     assert_close(half(&v), hypot(0.64, hypot(library, type)), 4e-3, 0);
 }
 
-/* What no experiment tells has an answer and no interval: a kernel where but one was held out, a model of an older program. */
+/* What no experiment tells has an answer and no interval: a kernel where but one was held out, a
+ * model of an older program. */
 TEST(what_nobody_knows) {
     made_llm_answers *f = *state;
     cd_llm_op_record r = made_llm_product(128, MADE_VLLM, MADE_OTHER);
@@ -157,7 +160,8 @@ TEST(no_narrower) {
     assert_close(half(&v), 0.16, 1e-6, 0);
 }
 
-/* A known library without a version names none that is new; a name that the family has no rows of does, whoever else has it; a cache of another type. */
+/* A known library without a version names none that is new; a name that the family has no rows of
+ * does, whoever else has it; a cache of another type. */
 TEST(which_is_new) {
     made_llm_answers *f = *state;
     cd_llm_op_model m = *f->m;
@@ -208,7 +212,8 @@ static void index_of(cd_llm_op_table *t) {
     assert_ok(cd_llm_op_table_index(t, &err));
 }
 
-/* Of kernels that a question leaves open the one that was measured nearest answers, of those alike the fastest. */
+/* Of kernels that a question leaves open the one that was measured nearest answers, of those alike
+ * the fastest. */
 TEST(nearest_then_fastest) {
     const made_llm_answers *f = *state;
     cd_llm_op_table t = {0};
@@ -229,7 +234,8 @@ TEST(nearest_then_fastest) {
     cd_llm_op_table_free(&t);
 }
 
-/* Between rows of 10 and 40 us the set near answers, by what these say and by what trees expect; a type that is new there is said and has neighbours of its own. */
+/* Between rows of 10 and 40 us the set near answers, by what these say and by what trees expect; a
+ * type that is new there is said and has neighbours of its own. */
 TEST(between_rows) {
     const made_llm_answers *f = *state;
     cd_llm_op_table t = {0};
@@ -258,7 +264,8 @@ TEST(between_rows) {
     cd_llm_op_table_free(&t);
 }
 
-/* A GPU that is new and ran twice as long as set unseen says, in one row: that row's residual counts as one row does, and the interval moves. */
+/* A GPU that is new and ran twice as long as set unseen says, in one row: that row's residual
+ * counts as one row does, and the interval moves. */
 TEST(few_rows) {
     const made_llm_answers *f = *state;
     cd_llm_op_table t = {0};
@@ -279,7 +286,8 @@ TEST(few_rows) {
     cd_llm_op_table_free(&t);
 }
 
-/* Many at once answer as one by one, to the bit: measured, interpolated, predicted, of a twin beside rows of the chip it is like, of what is new. */
+/* Many at once answer as one by one, to the bit: measured, interpolated, predicted, of a twin
+ * beside rows of the chip it is like, of what is new. */
 TEST(many_are_as_one) {
     enum { N = 60 };
     const made_llm_answers *f = *state;

@@ -71,7 +71,8 @@ TEST(near_the_bound) {
     }
 }
 
-/* Twice the first size is never faster; of a large operator it is close to twice the time or more. */
+/* Twice the first size is never faster; of a large operator it is close to twice the time or
+ * more. */
 TEST(grows_with_its_axis) {
     const cd_device d = gpu();
     for (int k = 0; k < CD_LLM_OP_N_KIND; k++) {
@@ -113,7 +114,8 @@ TEST(operations) {
     assert_close(e.bytes, 2 * 800 * 3 / 4, 1e-12, 0);
 }
 
-/* A product whose inputs and outputs stay in the L2 cache between calls does not wait for memory. */
+/* A product whose inputs and outputs stay in the L2 cache between calls does not wait for
+ * memory. */
 TEST(product_in_the_cache) {
     cd_device large = gpu(), small = gpu();
     const double size[CD_LLM_OP_MAX_SIZE] = {8192, 512, 512, 1};
@@ -171,7 +173,8 @@ TEST(what_cannot_run) {
     assert_status(cd_llm_op_estimate_of(&c, &d, &e, NULL), CDMPP_EMODEL);
 }
 
-/* A board of little power computes slower, and only where it computes; a power that is not known limits nothing, and none lifts a time above the sheet's. */
+/* A board of little power computes slower, and only where it computes; a power that is not known
+ * limits nothing, and none lifts a time above the sheet's. */
 TEST(power) {
     const cd_llm_op_record large = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
     const double thin[CD_LLM_OP_MAX_SIZE] = {1, 8192, 8192, 1};
@@ -188,11 +191,12 @@ TEST(power) {
     assert_true(base(&large, &weak) > newer);
 }
 
-/* Loads that follow a power law take longer than balanced ones where tiles count, and touch fewer experts where weights count. */
+/* Loads that follow a power law take longer than balanced ones where tiles count, and touch fewer
+ * experts where weights count. */
 TEST(loads_of_experts) {
     const cd_device d = gpu();
-    const double many[CD_LLM_OP_MAX_SIZE] = {16384, 2048, 1024, 4, 64, 1, 8},
-                 few[CD_LLM_OP_MAX_SIZE] = {16, 4096, 2048, 8, 256, 1, 1};
+    const double many[CD_LLM_OP_MAX_SIZE] = {16384, 2048, 1024, 4, 64, 1, 8};
+    const double few[CD_LLM_OP_MAX_SIZE] = {16, 4096, 2048, 8, 256, 1, 1};
     cd_llm_op_record r = record(CD_LLM_OP_MOE, many);
     const double balanced = base(&r, &d);
     r.skew = 1.2;
@@ -205,7 +209,8 @@ TEST(loads_of_experts) {
     }
 }
 
-/* GPUs whose matrix units know no bfloat16, and those that have none, are estimated in the types that they have. */
+/* GPUs whose matrix units know no bfloat16, and those that have none, are estimated in the types
+ * that they have. */
 TEST(old_gpus) {
     cd_device d = gpu();
     cd_llm_op_record r = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
@@ -243,9 +248,9 @@ TEST(what_is_known) {
     cpu.kind = CD_DEVICE_CPU;
     const cd_llm_op_record r = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
     cd_llm_op_estimate e;
+    /* what cannot run is not kept as if it could */
     for (int i = 0; i < 2; i++)
-        assert_status(cd_llm_op_estimate_by(&r, &cpu, &known, &e, &err),
-                      CDMPP_EMODEL); /* what cannot run is not kept as if it could */
+        assert_status(cd_llm_op_estimate_by(&r, &cpu, &known, &e, &err), CDMPP_EMODEL);
 }
 
 /* All tiles and splits one after the other: the slow truth. */
@@ -278,9 +283,9 @@ TEST(fastest_tile) {
         double size[CD_LLM_OP_MAX_SIZE] = {0};
         for (uint64_t k = 0; k < 4; k++)
             size[k] = floor(exp2(cd_rng_unit(9, 4 * i + k) * (k == 3 ? 3 : 15)));
+        /* powers of two have equal times */
         if (i % 2)
-            for (int k = 0; k < 4; k++)
-                size[k] = exp2(floor(log2(size[k]))); /* powers of two have equal times */
+            for (int k = 0; k < 4; k++) size[k] = exp2(floor(log2(size[k])));
         cd_llm_op_record r = record(CD_LLM_OP_GEMM, size);
         cd_llm_op_estimate e;
         r.type = i % 3 ? CD_LLM_OP_T_BF16 : CD_LLM_OP_T_FP8;
@@ -293,7 +298,8 @@ TEST(fastest_tile) {
     }
 }
 
-/* GPUs of the data sheets in the order that everybody expects of large operators in bf16: the first is not slower than the second. */
+/* GPUs of the data sheets in the order that everybody expects of large operators in bf16: the first
+ * is not slower than the second. */
 TEST(order_of_data_sheets) {
     static const char *const pair[][2] = {{"b200", "h100"},
                                           {"b300", "h100"},
@@ -320,8 +326,8 @@ TEST(order_of_data_sheets) {
             const cd_llm_op_record r = record(kind[k], sizes[kind[k]]);
             assert_ok(cd_device_table_find(devices, pair[i][0], &a, &err));
             assert_ok(cd_device_table_find(devices, pair[i][1], &b, &err));
-            if (a->link_gb_s < b->link_gb_s && kind[k] == CD_LLM_OP_ALL_REDUCE)
-                continue; /* exports have narrow links */
+            /* exports have narrow links */
+            if (a->link_gb_s < b->link_gb_s && kind[k] == CD_LLM_OP_ALL_REDUCE) continue;
             if (!(base(&r, a) < 1.02 * base(&r, b)))
                 fail_msg("%s is slower than %s in %s", pair[i][0], pair[i][1],
                          cd_llm_op_kind_name(kind[k]));
@@ -332,10 +338,8 @@ TEST(order_of_data_sheets) {
     cd_llm_op_record r = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
     assert_true(base(&r, a) > 3 * base(&r, b));
     r = record(CD_LLM_OP_DECODE, sizes[CD_LLM_OP_DECODE]);
-    assert_true(
-        base(&r, a) <
-        base(&r,
-             b)); /* its memory is faster, and its few matrix units do not slow down its cache */
+    /* its memory is faster, and its few matrix units do not slow down its cache */
+    assert_true(base(&r, a) < base(&r, b));
     cd_device_table_free(devices);
     cd_diag_free(&diag);
 }

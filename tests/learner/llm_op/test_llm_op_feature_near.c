@@ -1,4 +1,5 @@
-/* What measured neighbours say of an operator, by hand: rows of 1 us at m = 8 and 4 us at m = 32, of which a model expects 2 us each. */
+/* What measured neighbours say of an operator, by hand: rows of 1 us at m = 8 and 4 us at m = 32,
+ * of which a model expects 2 us each. */
 #include "learner/llm_op/llm_op_feature.h"
 #include "made_llm_ops.h"
 

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* A GPU whose power limits nothing: 100 multiprocessors at 1.5 GHz, 2 TB/s, 40 MiB of L2 cache that reads 9.6 TB/s. */
+/* A GPU whose power limits nothing: 100 multiprocessors at 1.5 GHz, 2 TB/s, 40 MiB of L2 cache that
+ * reads 9.6 TB/s. */
 static cd_device gpu(double times) {
     return (cd_device){.name = "g",
                        .kind = CD_DEVICE_GPU,
@@ -58,7 +59,8 @@ static cd_llm_op_record drawn(uint64_t seed) {
     return r;
 }
 
-/* Fixed times are in clocks: a twin with twice the rates takes half of the time for the same. Between GPUs steps have a latency of their own. */
+/* Fixed times are in clocks: a twin with twice the rates takes half of the time for the same.
+ * Between GPUs steps have a latency of their own. */
 TEST(twice_the_rates) {
     const cd_device one = gpu(1), two = gpu(2);
     for (uint64_t i = 0; i < 400; i++) {
@@ -97,8 +99,9 @@ TEST(stream) {
     assert_close(e.base_s, 4000 / 1.5e9 + 2147483648.0 / 2e12, 1e-6, 0);
 }
 
-/* 16 sequences of 1,024 tokens, one head of 128: 8 MiB of cache in 64 blocks of one head each, two rounds of whose start count; the rest is what the port of a multiprocessor
- * lets through (1.37 us), beside matrix units and exponentials. Of a window of 512 half is read. */
+/* 16 sequences of 1,024 tokens, one head of 128: 8 MiB of cache in 64 blocks of one head each, two
+ * rounds of whose start count; the rest is what the port of a multiprocessor lets through (1.37
+ * us), beside matrix units and exponentials. Of a window of 512 half is read. */
 TEST(decode) {
     const cd_device d = gpu(1);
     cd_llm_op_record r = {.kind = CD_LLM_OP_DECODE,
@@ -115,7 +118,8 @@ TEST(decode) {
     assert_close(of(&r, &d).flops, 8388608, 0, 0);
 }
 
-/* 8 GPUs on links of 450 GB/s, of which 337.5 are reached: of 1 KiB everybody reads all in one step; of 1 GiB both halves of an all-reduce move 7/8 of it. */
+/* 8 GPUs on links of 450 GB/s, of which 337.5 are reached: of 1 KiB everybody reads all in one
+ * step; of 1 GiB both halves of an all-reduce move 7/8 of it. */
 TEST(all_reduce) {
     const cd_device d = gpu(1);
     cd_llm_op_record r = {.kind = CD_LLM_OP_ALL_REDUCE,
@@ -130,7 +134,8 @@ TEST(all_reduce) {
     assert_close(of(&r, &d).base_s, 4e-6 + 939524096.0 / 337.5e9, 1e-9, 0);
 }
 
-/* 0.51 pJ at 5 nm, 4 times as wide (^-0.26), 1.5 GHz (^1.2): 300 W allow 0.836 of the peak; at 7 nm (^1.86) 0.629. */
+/* 0.51 pJ at 5 nm, 4 times as wide (^-0.26), 1.5 GHz (^1.2): 300 W allow 0.836 of the peak; at 7 nm
+ * (^1.86) 0.629. */
 TEST(power) {
     cd_device d = gpu(1);
     d.tdp_w = 300;
@@ -144,7 +149,8 @@ static cd_llm_op_few_row row(uint8_t type, float place) {
         .kind = CD_LLM_OP_GEMM, .type = type, .kernel = 3, .maker = 1, .place = {place, 0, 0, 0}};
 }
 
-/* One row of a residual: its likeness over 0.01 + 0.01 + 0.05 + 0.08 and noise of 0.06, whatever its sign. */
+/* One row of a residual: its likeness over 0.01 + 0.01 + 0.05 + 0.08 and noise of 0.06, whatever
+ * its sign. */
 TEST(one_measured_row) {
     const double residual[] = {0.4, -0.4};
     const cd_llm_op_few_row at = row(CD_LLM_OP_T_BF16, 0);

@@ -1,4 +1,5 @@
-/* What a GPU is to operators: rates from its description, what its power allows, and numbers that are missing. */
+/* What a GPU is to operators: rates from its description, what its power allows, and numbers that
+ * are missing. */
 #include "learner/llm_op/llm_op_estimate.h"
 #include "learner/llm_op/llm_op_feature.h"
 #include "check.h"
@@ -31,7 +32,8 @@ static cd_llm_op_machine of(const cd_device *d, cd_llm_op_type t) {
     return m;
 }
 
-/* A clock of a multiprocessor that counts as 4 small ones moves 64 bytes, of a small one 16, of one that is sold slower no less; and never less than twice the memory's. */
+/* A clock of a multiprocessor that counts as 4 small ones moves 64 bytes, of a small one 16, of one
+ * that is sold slower no less; and never less than twice the memory's. */
 TEST(cache) {
     cd_device d = gpu();
     assert_close(of(&d, CD_LLM_OP_T_BF16).wide, 4, 1e-12, 0);
@@ -46,7 +48,8 @@ TEST(cache) {
     assert_close(of(&d, CD_LLM_OP_T_BF16).l2_rate, 8e12, 1e-12, 0);
 }
 
-/* Power that nobody knows limits nothing, one that is enough leaves 19 of 20; a tenth of a board's power leaves more than a tenth of its clock. */
+/* Power that nobody knows limits nothing, one that is enough leaves 19 of 20; a tenth of a board's
+ * power leaves more than a tenth of its clock. */
 TEST(power) {
     cd_device d = gpu();
     assert_close(of(&d, CD_LLM_OP_T_BF16).peak, 614.4e12, 1e-12, 0);
@@ -59,8 +62,8 @@ TEST(power) {
     const double power = cd_llm_op_machine_power(&d);
     assert_true(power > 0.1 && power < 0.95);
     assert_close(of(&d, CD_LLM_OP_T_BF16).peak, power * 614.4e12, 1e-12, 0);
-    assert_true(of(&d, CD_LLM_OP_T_FP8).peak / of(&d, CD_LLM_OP_T_FP8).sheet <
-                power); /* narrow types take more energy a second */
+    /* narrow types take more energy a second */
+    assert_true(of(&d, CD_LLM_OP_T_FP8).peak / of(&d, CD_LLM_OP_T_FP8).sheet < power);
     d.tdp_w = 30;
     assert_close(cd_llm_op_machine_power(&d), power * pow(0.1, 1 / 2.2), 1e-12, 0);
     d.tdp_w = 300, d.bf16_tflops = 0; /* units for float16 alone */
@@ -68,7 +71,8 @@ TEST(power) {
     assert_close(of(&d, CD_LLM_OP_T_F16).peak, 614.4e12, 1e-12, 0);
 }
 
-/* By the shared memory of a multiprocessor, however slow its units are; by their width where nobody knows it. */
+/* By the shared memory of a multiprocessor, however slow its units are; by their width where nobody
+ * knows it. */
 TEST(own_instructions) {
     cd_device d = gpu();
     d.shared_kb = 228, d.bf16_tflops = d.tensor_tflops = 150;

@@ -89,7 +89,14 @@ TEST(refused) {
              {"\"stacks\":[1]", "\"stacks\":[2]", "seen"},
              {"\"kernels\":[0]", "\"kernels\":[\"fast\"]", "seen"},
              {"\"kv\":{\"bfloat16\":[\"bfloat16\"]", "\"kv\":{\"bfloat16\":[\"int3\"]", "kv"},
-             {"\"what\":\"dtype\"", "\"what\":\"stack\"", "novelties"}};
+             {"\"what\":\"dtype\"", "\"what\":\"stack\"", "novelties"},
+             {"\",\"what\":", "x\",\"what\":", "novelties[0].family"},
+             {"\"values\":4,\"rows\":", "\"values\":4,\"raws\":", "rows"},
+             {"\"rest\":[", "\"rest\":[0],\"x\":[", "rest"},
+             {"\"rest\":[", "\"rost\":[", "rest"},
+             {"\"novelties\":[", "\"novelties\":7,\"x\":[", "novelties"},
+             {"\"stacks\":[1]", "\"stacks\":7", "seen"},
+             {"\"stacks\":[1]", "\"stocks\":[1]", "seen"}};
     made_llm_answers f;
     cd_buf b = {0};
     make(&f);
@@ -104,7 +111,8 @@ TEST(refused) {
     made_llm_answers_free(&f);
 }
 
-/* A file of an older program does not say: names may be of any family, caches of any type, and of what is new nobody knows the interval. */
+/* A file of an older program does not say: names may be of any family, caches of any type, and of
+ * what is new nobody knows the interval. */
 TEST(older) {
     made_llm_answers f;
     cd_buf b = {0};

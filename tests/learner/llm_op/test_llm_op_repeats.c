@@ -1,4 +1,5 @@
-/* llm_op_repeats: rows that were measured more than once: their medians, their intervals, what is told of them. */
+/* llm_op_repeats: rows that were measured more than once: their medians, their intervals, what is
+ * told of them. */
 #include "base/cli/cli.h"
 #include "learner/llm_op/llm_op.h"
 #include "check.h"
@@ -54,11 +55,14 @@ static void put_times(fixture *f, cd_llm_op_table *t, int m, const double *s, si
     }
 }
 
-/* An outlier does not move the answer; of an even number the two in the middle count, as logarithms. Rows added after an index count with the times before it. */
+/* An outlier does not move the answer; of an even number the two in the middle count, as
+ * logarithms. Rows added after an index count with the times before it. */
 TEST(medians) {
     fixture *f = *state;
-    static const double outlier[] = {2, 1, 20, 3, 2.5}, even[] = {8, 1, 2, 9}, two[] = {1, 4},
-                        more[] = {30, 40};
+    static const double outlier[] = {2, 1, 20, 3, 2.5};
+    static const double even[] = {8, 1, 2, 9};
+    static const double two[] = {1, 4};
+    static const double more[] = {30, 40};
     cd_llm_op_table t = {0};
     cdmpp_err err = {0};
     uint32_t k;
@@ -80,8 +84,8 @@ TEST(medians) {
     assert_true(t.r[3].latency_s == 2);
     assert_int_equal(t.again.n_row, 3);
     assert_int_equal(t.again.n_noise[CD_LLM_OP_GEMM], 3);
-    assert_close(t.again.noise[CD_LLM_OP_GEMM][2], log(8), 1e-12,
-                 0); /* first and second of the row of four */
+    /* first and second of the row of four */
+    assert_close(t.again.noise[CD_LLM_OP_GEMM][2], log(8), 1e-12, 0);
     for (int again = 0; again < 2; again++) assert_ok(cd_llm_op_table_index(&t, &err));
     assert_true(t.r[0].latency_s == 2.5);
     put_times(f, &t, 4, more, 2);
@@ -101,7 +105,8 @@ static double gauss(uint64_t at) {
     return x - 6;
 }
 
-/* How many of the next times are in the interval around the median of `count`: of rows with times of their own, and of those that the pool tells. */
+/* How many of the next times are in the interval around the median of `count`: of rows with times
+ * of their own, and of those that the pool tells. */
 TEST(intervals_hold) {
     fixture *f = *state;
     enum { ROWS = 3000 };
@@ -141,7 +146,8 @@ static void said_of(const cd_llm_op_table *t, char *out, size_t n) {
     (void)fclose(to);
 }
 
-/* Several files: a file that is given again, alone, in a folder or by a link, counts once. The least and the greatest time of the widest row are told with their lines. */
+/* Several files: a file that is given again, alone, in a folder or by a link, counts once. The
+ * least and the greatest time of the widest row are told with their lines. */
 TEST(repeats_are_told) {
     fixture *f = *state;
     static const char
@@ -229,8 +235,8 @@ TEST(spread_of_repeats) {
         r.latency_s = exp(0.1 * (i - 2));
         assert_ok(cd_llm_op_table_put(&t, &r, d, &err));
     }
-    cd_llm_op_record once = made_llm_gemm(200, 64, 64, 0),
-                     norm = {.kind = CD_LLM_OP_NORM, .size = {1, 1}, .latency_s = 1};
+    cd_llm_op_record once = made_llm_gemm(200, 64, 64, 0);
+    cd_llm_op_record norm = {.kind = CD_LLM_OP_NORM, .size = {1, 1}, .latency_s = 1};
     once.latency_s = 1;
     assert_ok(cd_llm_op_table_put(&t, &once, d, &err));
     assert_ok(cd_llm_op_table_put(&t, &norm, d, &err));
@@ -238,12 +244,12 @@ TEST(spread_of_repeats) {
     assert_ok(cd_llm_op_table_index(&t, &err));
     assert_int_equal(t.again.n_noise[CD_LLM_OP_GEMM], 26);
     /* of 26 differences, 0.01 .. 0.25 and 0.1 again, the 25th */
-    assert_close(cd_llm_op_table_half(&t, 26, 0.9), 0.24, 1e-9,
-                 0); /* measured once: as two single times differ */
-    assert_close(cd_llm_op_table_half(&t, 3, 0.9), 0.24 * sqrt(0.75), 1e-9,
-                 0); /* of two the mean */
-    assert_close(cd_llm_op_table_half(&t, 25, 0.9), 2.132 * sqrt(0.025 * 1.2), 2e-3,
-                 0); /* Student, four degrees of freedom */
+    /* measured once: as two single times differ */
+    assert_close(cd_llm_op_table_half(&t, 26, 0.9), 0.24, 1e-9, 0);
+    /* of two the mean */
+    assert_close(cd_llm_op_table_half(&t, 3, 0.9), 0.24 * sqrt(0.75), 1e-9, 0);
+    /* Student, four degrees of freedom */
+    assert_close(cd_llm_op_table_half(&t, 25, 0.9), 2.132 * sqrt(0.025 * 1.2), 2e-3, 0);
     assert_true(isnan(cd_llm_op_table_half(&t, 27, 0.9)));
     cd_llm_op_table_free(&t);
 }

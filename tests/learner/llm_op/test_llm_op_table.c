@@ -77,7 +77,8 @@ TEST(every_line_is_counted) {
     cd_llm_op_table_free(&t);
 }
 
-/* Tables of operators that are no kinds stand in the folder of a GPU: told, not fatal. Alone such a table is an error. */
+/* Tables of operators that are no kinds stand in the folder of a GPU: told, not fatal. Alone such a
+ * table is an error. */
 TEST(folders) {
     fixture *f = *state;
     static const char rows[] = "m\tn\tk\tlatency_s\n1\t2\t3\t1e-6\n";
@@ -143,12 +144,12 @@ TEST(neighbours) {
     cd_llm_op_table_near(&t, &r, 1, 0, cd_llm_op_table_curve(&t, &r, 1, 0), hide, v);
     assert_true(t.r[v[0]].size[0] == 4 && t.r[v[1]].size[0] == 32);
     cd_mem_free(hide);
-    cd_llm_op_table_near(&t, &r, 1, 1, cd_llm_op_table_curve(&t, &r, 1, 1), NULL,
-                         v); /* no row of m 16 */
+    /* no row of m 16 */
+    cd_llm_op_table_near(&t, &r, 1, 1, cd_llm_op_table_curve(&t, &r, 1, 1), NULL, v);
     assert_true(v[0] == CD_LLM_OP_NONE && v[1] == CD_LLM_OP_NONE);
     r.size[0] = 8, r.size[1] = 256;
-    cd_llm_op_table_near(&t, &r, 0, 1, cd_llm_op_table_curve(&t, &r, 0, 1), NULL,
-                         v); /* the smallest n; itself is no neighbour */
+    /* the smallest n; itself is no neighbour */
+    cd_llm_op_table_near(&t, &r, 0, 1, cd_llm_op_table_curve(&t, &r, 0, 1), NULL, v);
     assert_true(v[0] == CD_LLM_OP_NONE && t.r[v[1]].size[1] == 512 && t.r[v[1]].size[0] == 8);
     uint32_t alike[4];
     assert_int_equal(cd_llm_op_table_alike(&t, &r, 0,
@@ -184,7 +185,8 @@ static cd_llm_op_record drawn(uint64_t k, bool on_grid) {
                          (uint16_t)(1 + cd_rng_at(7, k + 3) % 2));
 }
 
-/* Tables drawn with few values of each size, so that curves are of all lengths and many sizes have none. */
+/* Tables drawn with few values of each size, so that curves are of all lengths and many sizes have
+ * none. */
 TEST(neighbours_of_drawn_rows) {
     fixture *f = *state;
     const cd_device *d[] = {named(f, "h100"), named(f, "l40s")};
@@ -224,7 +226,8 @@ TEST(neighbours_of_drawn_rows) {
     cd_llm_op_table_free(&t);
 }
 
-/* Bytes of a message are too many digits for 32 bits of a real: sizes that are equal there keep their order. */
+/* Bytes of a message are too many digits for 32 bits of a real: sizes that are equal there keep
+ * their order. */
 TEST(neighbours_of_long_sizes) {
     fixture *f = *state;
     const cd_device *d = named(f, "h100");
@@ -284,7 +287,8 @@ static told read_text(fixture *f, const char *csv, size_t drop) {
     return v;
 }
 
-/* At most eight lines of a file are told one by one, and then how many others there are; a device that nobody knows once. */
+/* At most eight lines of a file are told one by one, and then how many others there are; a device
+ * that nobody knows once. */
 TEST(few_are_told) {
     fixture *f = *state;
     cd_buf b = {0};
@@ -308,8 +312,8 @@ TEST(few_are_told) {
         assert_int_equal(other.v[2].line, n + 4);
     }
     cd_buf_free(&b);
-    const told none = read_text(f, "m,n,k,latency_s\n1,2,3,1e-6\n",
-                                1); /* the folder may be called by a device, this one is not */
+    /* the folder may be called by a device, this one is not */
+    const told none = read_text(f, "m,n,k,latency_s\n1,2,3,1e-6\n", 1);
     assert_int_equal(none.n, 1);
 }
 

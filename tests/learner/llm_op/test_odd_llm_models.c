@@ -1,4 +1,5 @@
-/* Odd headers of models of operators of language models, without weights: read to where the weights would be. */
+/* Odd headers of models of operators of language models, without weights: read to where the weights
+ * would be. */
 #include "learner/llm_op/llm_op.h"
 #include "odd.h"
 

@@ -104,8 +104,8 @@ TEST(by_hand) {
     const double e2 = (double)0.03f - 0.01;
     assert_close(t[CD_NET_LOSS_mse], (0.25 + 2 * 1 + 3 * e2 * e2 + 4 * 0.0625) / 10, 1e-12, 0);
     assert_close(t[CD_NET_LOSS_mae], (0.5 + 2 * 1 + 3 * e2 + 4 * 0.25) / 10, 1e-12, 0);
-    assert_close(t[CD_NET_LOSS_mape], (0.5 + 2 * 0.5 + 3 * e2 / 0.1 + 4 * 0.5) / 10, 1e-12,
-                 0); /* 0.1: the floor */
+    /* 0.1: the floor */
+    assert_close(t[CD_NET_LOSS_mape], (0.5 + 2 * 0.5 + 3 * e2 / 0.1 + 4 * 0.5) / 10, 1e-12, 0);
     assert_close(t[CD_NET_LOSS_mspe], (0.25 + 2 * 0.25 + 3 * e2 * e2 / 0.01 + 4 * 0.25) / 10, 1e-12,
                  0);
     assert_close(t[CD_NET_LOSS_huber], (0.125 + 2 * 0.5 + 1.5 * e2 * e2 + 4 * 0.03125) / 10, 1e-12,
@@ -200,8 +200,8 @@ TEST(order_and_weights) {
     const cd_net_loss q = parse("1mse+1mape_s");
     const double z2[] = {z[0], z[0], z[1]}, l2[] = {log_s[0], log_s[0], log_s[1]};
     const float o2[] = {out[0], out[0], out[1]}, w2[] = {2, 1};
-    const cd_net_loss_batch twice = {3, z2, l2, NULL, NULL, NULL},
-                            once = {2, z, log_s, w2, NULL, NULL};
+    const cd_net_loss_batch twice = {3, z2, l2, NULL, NULL, NULL};
+    const cd_net_loss_batch once = {2, z, log_s, w2, NULL, NULL};
     assert_close(value(&q, &twice, o2, NULL, NULL), value(&q, &once, out, NULL, NULL), 1e-12, 0);
 }
 

@@ -85,7 +85,8 @@ TEST(gradients_are_derivatives) {
         }
 }
 
-/* Diagonal of the Hessian of a score, for programs of one row: differences of gradients. Pairs: a program's own, without the weights' changes. */
+/* Diagonal of the Hessian of a score, for programs of one row: differences of gradients. Pairs: a
+ * program's own, without the weights' changes. */
 TEST(hessians_are_derivatives) {
     static made m;
     for (int o = CD_OBJECTIVE_RANK; o < N_SPEC; o++) {
@@ -103,15 +104,16 @@ TEST(hessians_are_derivatives) {
             const double down = (double)m.grad[k];
             m.score[k] = at;
             gradient(&m, &specs[o]);
-            assert_close((double)m.hess[k], (up - down) * 0x1p8, 2e-5,
-                         1e-3); /* gradients are multiples of 2^-20 */
+            /* gradients are multiples of 2^-20 */
+            assert_close((double)m.hess[k], (up - down) * 0x1p8, 2e-5, 1e-3);
             assert_true(m.hess[k] >= 0);
         }
         cd_objective_end(&m.p);
     }
 }
 
-/* A weight counts like so many copies of the program: loss and gradient of programs that are there twice. */
+/* A weight counts like so many copies of the program: loss and gradient of programs that are there
+ * twice. */
 TEST(weights_are_copies) {
     static made one, two;
     static double weight[MAX];
@@ -168,8 +170,8 @@ TEST(rank_is_pairs) {
     static double want[MAX];
     const cd_objective_spec *o = &specs[CD_OBJECTIVE_RANK];
     for (int large = 0; large < 2; large++) {
-        make(&m, large ? MAX : 100,
-             large ? 2 : 7); /* 300 a task: about 60 distances instead of 299 */
+        /* 300 a task: about 60 distances instead of 299 */
+        make(&m, large ? MAX : 100, large ? 2 : 7);
         if (!large) m.log_s[0] = m.log_s[7], m.log_s[1] = m.log_s[8]; /* no pairs */
         begin(&m, o, NULL);
         const double got = gradient(&m, o), ref = all_pairs(&m, want);
@@ -196,7 +198,8 @@ static double ndcg(const double *gain, const double *p, size_t n) {
     return dcg / best;
 }
 
-/* One task of which all pairs count: the mean of the pairs' losses, each by what a swap really changes. */
+/* One task of which all pairs count: the mean of the pairs' losses, each by what a swap really
+ * changes. */
 TEST(lambdarank_is_ndcg) {
     static made m;
     enum { N = 16 };
@@ -227,7 +230,8 @@ TEST(lambdarank_is_ndcg) {
     cd_objective_end(&m.p);
 }
 
-/* A constant orders nothing: the slower of two has the place in front, so all pairs pull. Who is known from the train part to be faster lessens gains. */
+/* A constant orders nothing: the slower of two has the place in front, so all pairs pull. Who is
+ * known from the train part to be faster lessens gains. */
 TEST(lambdarank_of_a_constant) {
     static made a, b;
     make(&a, 4, 1);
@@ -242,9 +246,8 @@ TEST(lambdarank_of_a_constant) {
     gradient(&a, &specs[LAMBDARANK]);
     assert_true(a.p.g[0] > 0 && a.p.g[3] < 0); /* the fastest falls, the slowest rises */
     assert_close(a.p.y[0], 1, 1e-12, 0);
-    for (size_t i = 0; i < 4; i++)
-        assert_close(a.p.discount[i], 1 / log2(5 - (double)i), 1e-12,
-                     0); /* the slowest is in front */
+    /* the slowest is in front */
+    for (size_t i = 0; i < 4; i++) assert_close(a.p.discount[i], 1 / log2(5 - (double)i), 1e-12, 0);
     for (size_t i = 0; i < 4; i++) b.log_s[i] += 1;
     begin(&b, &specs[LAMBDARANK], &a);
     for (size_t i = 0; i < 4; i++) assert_close(b.p.y[i], exp(-1 - 0.5 * (double)i), 1e-12, 0);
@@ -252,7 +255,8 @@ TEST(lambdarank_of_a_constant) {
     cd_objective_end(&b.p);
 }
 
-/* What rounds are compared by: 1 - NDCG of each task, by its programs. It falls where the order gets better, also where the loss, whose weights change, rises. */
+/* What rounds are compared by: 1 - NDCG of each task, by its programs. It falls where the order
+ * gets better, also where the loss, whose weights change, rises. */
 TEST(rounds_are_compared_by_ndcg) {
     static made m;
     const cd_objective_spec *o = &specs[LAMBDARANK];
@@ -276,8 +280,8 @@ TEST(rounds_are_compared_by_ndcg) {
     make(&m, 3, 1);
     for (size_t i = 0; i < 3; i++) m.start[i + 1] = i + 1, m.offset[i] = 0, m.log_s[i] = (double)i;
     begin(&m, o, NULL);
-    m.score[0] = 0, m.score[1] = 8.25,
-    m.score[2] = 8; /* the last two are turned round, the others are far apart */
+    /* the last two are turned round, the others are far apart */
+    m.score[0] = 0, m.score[1] = 8.25, m.score[2] = 8;
     const double before = gradient(&m, o), turned = cd_objective_figure(&m.p, o, before);
     m.score[0] = 0, m.score[1] = 0.25, m.score[2] = 0.5;
     const double after = gradient(&m, o), right = cd_objective_figure(&m.p, o, after);
@@ -287,7 +291,8 @@ TEST(rounds_are_compared_by_ndcg) {
     cd_objective_end(&m.p);
 }
 
-/* Two programs whose times to the power of the sharpness are 1 and 3: one wants the first place in 3 of 4 cases. Where the scores say so, too, the loss is the entropy. */
+/* Two programs whose times to the power of the sharpness are 1 and 3: one wants the first place in
+ * 3 of 4 cases. Where the scores say so, too, the loss is the entropy. */
 TEST(listnet_by_hand) {
     static made m;
     const cd_objective_spec *o = &specs[LISTNET];
@@ -307,7 +312,8 @@ TEST(listnet_by_hand) {
     cd_objective_end(&m.p);
 }
 
-/* Programs in another order: the same gradients, bit for bit, ties of latency in small tasks included. Every fifth score is one of few. */
+/* Programs in another order: the same gradients, bit for bit, ties of latency in small tasks
+ * included. Every fifth score is one of few. */
 TEST(order_is_nothing) {
     static made a, b;
     size_t to[MAX];
@@ -318,8 +324,8 @@ TEST(order_is_nothing) {
             for (size_t i = 0; i < a.n; i += 5)
                 for (size_t k = a.start[i]; k < a.start[i + 1]; k++)
                     a.offset[k] = -8, a.score[k] = 0;
-            for (size_t i = 0; i < 80 && !large; i += 5)
-                a.log_s[i + 80] = a.log_s[i]; /* of one task: some are equal in both */
+            /* of one task: some are equal in both */
+            for (size_t i = 0; i < 80 && !large; i += 5) a.log_s[i + 80] = a.log_s[i];
             b = (made){.n = a.n};
             for (size_t i = 0; i < a.n; i++) {
                 const size_t q = to[i] = (i * 77 + 13) % a.n;

@@ -1,4 +1,5 @@
-/* Shares: laws of Shapley values, and that the parts of a time sum to it, for every kind of member. */
+/* Shares: laws of Shapley values, and that the parts of a time sum to it, for every kind of
+ * member. */
 #include "learner/model/model.h"
 #include "check.h"
 
@@ -44,7 +45,8 @@ TEST(exact_values) {
     for (size_t r = 0; r < 4; r++) assert_close(phi[r], own[r] + (r % 2 ? 0 : 3), 1e-14, 1e-14);
 }
 
-/* n rows, each a leaf below a loop of its own, of one program of the training set, with other trip counts. */
+/* n rows, each a leaf below a loop of its own, of one program of the training set, with other trip
+ * counts. */
 enum { MOST = 70 };
 typedef struct {
     cd_program_view view;

@@ -36,7 +36,7 @@ TEST(knows_the_least_certain) {
     static double order[N_NEW];
     double tenth = 0, rest = 0;
     memcpy(order, first.sigma, sizeof order);
-    const double limit = cd_calibration_quantile(order, N_NEW, 0.9);
+    const double limit = cd_sort_to_quantile(order, N_NEW, 0.9);
     for (size_t i = 0; i < N_NEW; i++)
         *(first.sigma[i] > limit ? &tenth : &rest) += fabs(expm1(first.point[i] - fresh.y[i]));
     assert_true(tenth / (N_NEW / 10.0) > 2 * rest / (N_NEW * 0.9));
@@ -142,7 +142,8 @@ TEST(quantiles_count_tasks) {
     assert_true(q[2] < 1);
 }
 
-/* The next of few errors is as often inside as the level says, and a tenth of it more at most: what was seen bounds it, too. */
+/* The next of few errors is as often inside as the level says, and a tenth of it more at most: what
+ * was seen bounds it, too. */
 TEST(few_errors_hold_the_next) {
     enum { DRAWS = 4000 };
     static const size_t many[] = {2, 3, 5, 10, 18};
@@ -168,7 +169,8 @@ TEST(few_errors_hold_the_next) {
     assert_true(cd_calibration_few(18.9, 0.9) && !cd_calibration_few(19.1, 0.9));
 }
 
-/* Kinds that agree or not whatever the error is: sigma is one, also where they agree. Where their spread is the error's size it is not. */
+/* Kinds that agree or not whatever the error is: sigma is one, also where they agree. Where their
+ * spread is the error's size it is not. */
 TEST(few_programs_and_spread) {
     enum { DRAWS = 40, FEW = 13 };
     size_t one = 0;
@@ -209,8 +211,8 @@ TEST(outside_of_a_range) {
     cd_calibration_range_add(range, x, 1, 3, true);
     cd_calibration_range_add(range, x + 3, 1, 3, false);
     assert_close(cd_calibration_outside_of(range, far, 3, &n), 0.2, 1e-12, 0);
-    assert_close(cd_calibration_outside_of(range, odd, 3, &n), 1, 0,
-                 0); /* never moved in training */
+    /* never moved in training */
+    assert_close(cd_calibration_outside_of(range, odd, 3, &n), 1, 0, 0);
     assert_close(cd_calibration_outside_of(range, in, 3, &n), 0, 0, 0);
     assert_int_equal(n, 0);
 }
@@ -265,8 +267,9 @@ static double mape_of(bool by_fold) {
     return sum / (double)old.n;
 }
 
-/* The boosters of sigma know where a program of the fit was wrong, and the point of least MAPE follows sigma. So a program of the fit is answered
- * as a new one only by the booster that its fold is not in. */
+/* The boosters of sigma know where a program of the fit was wrong, and the point of least MAPE
+ * follows sigma. So a program of the fit is answered as a new one only by the booster that its fold
+ * is not in. */
 TEST(fold_of_the_fit) {
     const double told = cd_calibration_info_of(fitted).mape_point;
     assert_close(mape_of(true), told, 0.01, 0);

@@ -61,8 +61,8 @@ static const struct {
     {"\"weight\":[", "2,-1", "weight", ']', CDMPP_ERANGE},
     {"\"weight\":[", "", "weight", ']', CDMPP_ESCHEMA},
     {"\"weight\":[", "0,0,0,0,0,0,0,0,1", "weight", ']', CDMPP_ERANGE},
-    {"\"weight\":[", "1", "sigma.learner.learner_model_param.num_feature", ']',
-     CDMPP_EMODEL}, /* trees over another width, told by the member of the booster */
+    /* trees over another width, told by the member of the booster */
+    {"\"weight\":[", "1", "sigma.learner.learner_model_param.num_feature", ']', CDMPP_EMODEL},
     {"\"q\":[", "1,0,2", "q", ']', CDMPP_ERANGE},
     {"\"q\":[", "0,1", "q", ']', CDMPP_ESCHEMA},
     {"\"q\":[", "-1,null,1", "q", ']', CDMPP_ESCHEMA},

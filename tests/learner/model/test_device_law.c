@@ -1,4 +1,5 @@
-/* device_law: what a model says of devices that it never saw is never narrower than the least spread, and the rest of the law. */
+/* device_law: what a model says of devices that it never saw is never narrower than the least
+ * spread, and the rest of the law. */
 #include <math.h>
 #include <string.h>
 
@@ -29,16 +30,16 @@ TEST(no_shift_is_less_than_the_least) {
 }
 
 TEST(devices_that_differ_more_make_it_wider) {
-    const cd_device_law a = {.n = 3, .shift = 0.5, .own = 0.6, .distance = 0.1},
-                        b = {.n = 3, .shift = 0.8, .own = 0.9, .distance = 0.1};
+    const cd_device_law a = {.n = 3, .shift = 0.5, .own = 0.6, .distance = 0.1};
+    const cd_device_law b = {.n = 3, .shift = 0.8, .own = 0.9, .distance = 0.1};
     assert_true(cd_device_law_at(&b, 0.1, 0).shift > cd_device_law_at(&a, 0.1, 0).shift);
     assert_true(cd_device_law_at(&b, 0.1, 0).own > cd_device_law_at(&a, 0.1, 0).own);
     const cd_device_law many = {.n = 20, .shift = 0.5, .own = 0.6, .distance = 0.1};
     assert_close(cd_device_law_at(&many, 0.1, 0).own,
                  sqrt((2 * CD_DEVICE_LAW_LEAST_OWN * CD_DEVICE_LAW_LEAST_OWN + 20 * 0.36) / 22),
                  1e-9, 0);
-    assert_true(cd_device_law_at(&many, 0.1, 0).shift <
-                cd_device_law_at(&a, 0.1, 0).shift); /* a law of many machines is surer */
+    /* a law of many machines is surer */
+    assert_true(cd_device_law_at(&many, 0.1, 0).shift < cd_device_law_at(&a, 0.1, 0).shift);
 }
 
 /* Half of the variance is there at any distance. */
@@ -56,6 +57,52 @@ TEST(peaks_are_an_end_of_the_interval) {
                  0);
     assert_close(cd_device_law_at(&l, 0.1, 0.01).shift, cd_device_law_at(&l, 0.1, 0).shift, 1e-12,
                  0);
+}
+
+/* Machines whose shifts are drawn from a normal law: of those that come behind the n that the law
+ * is of, nine of ten are inside, or nearly. */
+TEST(nine_of_ten_new_machines_are_inside) {
+    enum { DRAWS = 4000 };
+    static const double true_shift[] = {0.2, 0.3, 0.4};
+    uint64_t at = 0;
+    for (size_t s = 0; s < 3; s++)
+        for (uint32_t n = 3; n <= 6; n++) {
+            int inside = 0;
+            for (int k = 0; k < DRAWS; k++) {
+                cd_device_law l = {.n = n, .own = 0.2, .distance = 0.1};
+                for (uint32_t i = 0; i < n; i++)
+                    l.shift += pow(true_shift[s] * cd_normal_quantile(cd_rng_unit(7, at++)), 2) / n;
+                l.shift = sqrt(l.shift);
+                const double end = cd_device_law_at(&l, 0.1, 0).shift * cd_normal_quantile(0.95);
+                inside += fabs(true_shift[s] * cd_normal_quantile(cd_rng_unit(7, at++))) < end;
+            }
+            assert_true(inside > 0.85 * DRAWS);
+        }
+}
+
+/* Peaks that the law has seen do not count where analytic times are the device's own. Of another
+ * lockstep width a model of one width is no surer than one of a single machine. */
+TEST(peaks_that_were_seen_and_another_width) {
+    uint8_t gpu = 1;
+    cd_model m = {.n_device = 1, .device_is_gpu = &gpu};
+    float has[CD_N_DEVICE_COL] = {1}, slow[CD_N_DEVICE_COL] = {1}, wide[CD_N_DEVICE_COL] = {1};
+    const double z = cd_normal_quantile(0.95);
+    m.law[CD_DEVICE_LAW_GPU] =
+        (cd_device_law){.n = 3, .shift = 0.1, .own = 0.2, .distance = 1, .peaks = log(10)};
+    slow[CD_N_DEVICE_KIND + CD_DEVICE_COL_flops] = -1;
+    wide[CD_N_DEVICE_KIND + CD_DEVICE_COL_vector] = 0.301f;
+    const double least = cd_device_law_at(&m.law[CD_DEVICE_LAW_GPU], 1, 0).shift;
+    assert_close(cd_model_device_doubt(&m, 0, slow, has, true).shift, least, 1e-6, 0);
+    assert_close(cd_model_device_doubt(&m, 0, slow, has, false).shift * z, log(10), 1e-6, 0);
+    slow[CD_N_DEVICE_KIND + CD_DEVICE_COL_flops] = -2;
+    /* a hundredth is ten times beyond a tenth */
+    assert_close(cd_model_device_doubt(&m, 0, slow, has, true).shift * z, log(10), 1e-6, 0);
+    assert_close(cd_model_device_doubt(&m, 0, wide, has, true).shift,
+                 cd_device_law_at(&none, 0, 0).shift, 1e-12, 0);
+    m.law[CD_DEVICE_LAW_WIDTH] =
+        (cd_device_law){.n = 2, .shift = 0.5, .own = 0.2, .distance = 1, .peaks = log(10)};
+    assert_close(cd_model_device_doubt(&m, 0, wide, has, true).shift,
+                 cd_device_law_at(&m.law[CD_DEVICE_LAW_WIDTH], 0, 0).shift, 1e-12, 0);
 }
 
 /* Around the median, in logarithms; the answer stays. */
@@ -94,7 +141,7 @@ static cdmpp_status read(const char *text, cd_device_law law[CD_N_DEVICE_LAW], c
 }
 
 TEST(written_and_read) {
-    const cd_device_law law[CD_N_DEVICE_LAW] = {{0}, {4, 0.25, 0.5, 0.125}};
+    const cd_device_law law[CD_N_DEVICE_LAW] = {{0}, {4, 0.25, 0.5, 0.125, 0}, {0}};
     cd_device_law back[CD_N_DEVICE_LAW] = {0};
     cdmpp_err err = {0};
     cd_buf b = {0};
@@ -104,6 +151,16 @@ TEST(written_and_read) {
     assert_true(cd_device_law_any(law));
     assert_ok(read(b.p, back, &err));
     assert_memory_equal(back, law, sizeof law);
+    const cd_device_law width[CD_N_DEVICE_LAW] = {
+        [CD_DEVICE_LAW_WIDTH] = {2, 0.5, 0.25, 0.125, 1.5}};
+    cd_buf_clear(&b);
+    cd_device_law_write(width, &b);
+    assert_string_equal(
+        b.p, "{\"gpu of another "
+             "width\":{\"n\":2,\"shift\":0.5,\"own\":0.25,\"distance\":0.125,\"peaks\":1.5}}");
+    assert_true(cd_device_law_any(width));
+    assert_ok(read(b.p, back, &err));
+    assert_memory_equal(back, width, sizeof width);
     assert_int_equal(
         read("{\"cpu\":{\"n\":0,\"shift\":0.25,\"own\":0.5,\"distance\":0}}", back, &err),
         CDMPP_ERANGE);
@@ -117,5 +174,6 @@ TEST(written_and_read) {
 
 TESTS(NULL, NULL, a_model_of_one_device_has_the_least_spread, no_shift_is_less_than_the_least,
       devices_that_differ_more_make_it_wider, a_distant_device_has_a_larger_shift,
-      peaks_are_an_end_of_the_interval, both_ends_move, without_an_interval_there_is_none,
+      peaks_are_an_end_of_the_interval, peaks_that_were_seen_and_another_width,
+      nine_of_ten_new_machines_are_inside, both_ends_move, without_an_interval_there_is_none,
       written_and_read)

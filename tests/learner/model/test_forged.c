@@ -1,4 +1,5 @@
-/* Model files made by hand, with a right checksum: each is refused with a reason, or it answers with numbers. Nothing crashes, hangs or asks for much memory. */
+/* Model files made by hand, with a right checksum: each is refused with a reason, or it answers
+ * with numbers. Nothing crashes, hangs or asks for much memory. */
 #include "forge.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* A model corrected for a machine: what its file says is what is applied, and everything else stays as it was. */
+/* A model corrected for a machine: what its file says is what is applied, and everything else stays
+ * as it was. */
 #include "learner/model/model.h"
 #include "check.h"
 #include "fault.h"
@@ -76,7 +77,8 @@ static cdmpp_status made_trees(double times, cd_here_trees *out, cdmpp_err *err)
     return st;
 }
 
-static double most = (double)INFINITY, picks;
+static double most = (double)INFINITY, picks, kept_noise;
+static bool stands_chooses;
 
 static cdmpp_status corrected(uint32_t device, double widen, cd_buf *out, cdmpp_err *err) {
     cd_here h = {.stands = device,
@@ -85,6 +87,8 @@ static cdmpp_status corrected(uint32_t device, double widen, cd_buf *out, cdmpp_
                  .programs = 12,
                  .widen = widen,
                  .most = most,
+                 .noise = kept_noise,
+                 .stands_chooses = stands_chooses,
                  .picks = picks};
     CD_TRY(made_trees(2, &h.trees, err));
     const cdmpp_status st = cd_here_add(file, n_file, &h, "\"noise\":0.01", out, err);
@@ -101,7 +105,8 @@ static cd_model_prediction answer(const cd_model *m, float size, uint32_t device
     return p;
 }
 
-/* What the fastest programs of tasks take over their medians; few tasks say nothing, and one far off says no more than twice. */
+/* What the fastest programs of tasks take over their medians; few tasks say nothing, and one far
+ * off says no more than twice. */
 TEST(what_fast_programs_take) {
     double ratio[CD_HERE_PICKS];
     for (int i = 0; i < CD_HERE_PICKS; i++) ratio[i] = i ? 0.9 : 100;
@@ -117,8 +122,8 @@ TEST(what_fast_programs_take) {
         assert_ok(corrected(1, 1, &b, &err));
         picks = 0;
         assert_ok(cd_model_from_bytes(b.p, b.n, &m, &err));
-        assert_close(cd_model_here(m)->picks, k ? 0.75 : 0, 0,
-                     0); /* a file of an earlier version says nothing */
+        /* a file of an earlier version says nothing */
+        assert_close(cd_model_here(m)->picks, k ? 0.75 : 0, 0, 0);
         cd_model_free(m);
         cd_buf_free(&b);
     }
@@ -172,7 +177,8 @@ TEST(intervals_are_widened_on_the_logarithm) {
     assert_close(p[1].rel_std, 2 * p[0].rel_std, 1e-12, 0);
 }
 
-/* Members answer for the machine as for the device that stands for it: trees read numbers of devices. */
+/* Members answer for the machine as for the device that stands for it: trees read numbers of
+ * devices. */
 TEST(the_machine_is_answered_as_who_stands_for_it) {
     cdmpp_err err = {0};
     cd_buf b = {0};
@@ -207,8 +213,8 @@ TEST(the_answer_stays_inside) {
     assert_ok(cd_model_from_bytes(b.p, b.n, &m, &err));
     const cd_model_prediction p = answer(m, 1, 2);
     assert_true(p.low_s <= p.latency_s && p.latency_s <= p.high_s && p.latency_s < p.median_s);
-    assert_close(log(p.latency_s / p.median_s), 1e-4 * log(0.9), 1e-6,
-                 0); /* as the square of the ends */
+    /* as the square of the ends */
+    assert_close(log(p.latency_s / p.median_s), 1e-4 * log(0.9), 1e-6, 0);
     cd_model_free(m);
     cd_buf_free(&b);
 }
@@ -225,7 +231,8 @@ TEST(how_far_beyond_the_end) {
     assert_close(cd_here_beyond(&p, 0, 1.9), log(1.9) / log(2), 1e-12, 0); /* inside */
 }
 
-/* An end moves away by the factor, but by that no further than `most`; one that lies further away stays. Where less is unknown than before, nothing limits it. */
+/* An end moves away by the factor, but by that no further than `most`; one that lies further away
+ * stays. Where less is unknown than before, nothing limits it. */
 TEST(no_end_moves_too_far) {
     static const struct {
         double factor, most, high, low, std;
@@ -237,12 +244,53 @@ TEST(no_end_moves_too_far) {
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         cd_model_prediction p = pred();
         const double std = p.rel_std;
-        cd_here_move(log(3), t[k].factor, t[k].most, &p);
+        cd_here_move(log(3), t[k].factor, t[k].most, 0, &p);
         assert_close(p.median_s, 3, 1e-9, 0);
         assert_close(p.high_s, 3 * t[k].high, 1e-4, 0);
         assert_close(p.low_s, 3 * t[k].low, 1e-4, 0);
         assert_close(p.rel_std, std * t[k].std, 1e-4, 0);
     }
+}
+
+/* Errors of two causes: the root of the sum of squares, for both ends. Without noise nothing
+ * changes, and no noise brings an end nearer. Where there is no interval, noise makes none. */
+TEST(noise_comes_on_top) {
+    for (int k = 0; k <= 4; k++) {
+        const double noise = 0.2 * k, by = cd_here_noise_log(noise), end = hypot(log(2), by);
+        cd_model_prediction p = pred(), none = pred();
+        const double std = p.rel_std;
+        cd_here_move(log(3), 1, (double)INFINITY, noise, &p);
+        assert_close(p.median_s, 3, 1e-9, 0);
+        assert_close(p.high_s, 3 * exp(end), 1e-9, 0);
+        assert_close(p.low_s, 3 * exp(-end), 1e-9, 0);
+        assert_close(p.rel_std, std * end / log(2), 1e-9, 0);
+        assert_true(p.low_s <= p.latency_s && p.latency_s <= p.high_s);
+        none.low_s = none.high_s = (double)NAN;
+        cd_here_move(log(3), 1, (double)INFINITY, noise, &none);
+        assert_true(isnan(none.low_s) && isnan(none.high_s));
+    }
+    assert_close(cd_here_noise_log(0.6745 * sqrt(2)), 1.645, 1e-3, 0); /* of a deviation of 1 */
+}
+
+/* The file keeps noise and who chooses schedules; one of an earlier version has neither. */
+TEST(noise_and_choice_are_kept) {
+    cdmpp_err err = {0};
+    for (int k = 0; k < 2; k++) {
+        cd_buf b = {0};
+        cd_model *m;
+        kept_noise = k ? 0.125 : 0;
+        stands_chooses = k;
+        assert_ok(corrected(0, 1.5, &b, &err));
+        assert_ok(cd_model_from_bytes(b.p, b.n, &m, &err));
+        assert_true(cd_model_here(m)->noise == kept_noise);
+        assert_int_equal(cd_model_here(m)->stands_chooses, k);
+        assert_int_equal(strstr(cd_model_header(m), "\"measured_noise\":0.125") != NULL, k);
+        assert_int_equal(strstr(cd_model_header(m), "\"chooses\":\"stand-in\"") != NULL, k);
+        cd_model_free(m);
+        cd_buf_free(&b);
+    }
+    kept_noise = 0;
+    stands_chooses = false;
 }
 
 /* The file keeps it; one of an earlier version has none. */
@@ -268,17 +316,28 @@ TEST(the_file_says_it_before_it_is_loaded) {
     cd_arena a = {0};
     const cd_json *v;
     double noise;
+    bool fits = false;
     assert_ok(corrected(0, 1, &b, &err));
     const char *path = tmp_put(&dir, "here.cdmpp", b.p, b.n);
-    cd_here_look(path, &a, &v);
+    cd_here_look(path, &a, &v, &fits);
+    assert_true(fits);
     assert_non_null(v);
     assert_ok(cd_json_need_real(v, "noise", 0, 1, &noise, &err));
     assert_close(noise, 0.01, 1e-12, 0);
-    cd_here_look(plain, &a, &v);
+    char *digest = memmem(b.p, b.n, "\"feature_digest\":\"", 18);
+    assert_non_null(digest);
+    digest[18] = digest[18] == '0' ? '1' : '0';
+    cd_here_look(tmp_put(&dir, "other.cdmpp", b.p, b.n), &a, &v, &fits);
+    assert_true(v && !fits);
+    digest[18] = digest[18] == '0' ? '1' : '0';
+    b.p[8] = 99; /* of a newer form */
+    cd_here_look(tmp_put(&dir, "newer.cdmpp", b.p, b.n), &a, &v, &fits);
+    assert_true(v && !fits);
+    cd_here_look(plain, &a, &v, &fits);
     assert_null(v);
-    cd_here_look("/nowhere/at.all", &a, &v);
+    cd_here_look("/nowhere/at.all", &a, &v, &fits);
     assert_null(v);
-    cd_here_look(MADE_TASKS, &a, &v);
+    cd_here_look(MADE_TASKS, &a, &v, &fits);
     assert_null(v);
     cd_arena_free(&a);
     cd_buf_free(&b);
@@ -331,7 +390,10 @@ TEST(every_key_is_checked) {
                {"\"share\":", "\"share\":2", CDMPP_ERANGE},
                {"\"cpu\":", "\"gpu\":", CDMPP_ESCHEMA},
                {"\"widen\":1", "\"widen\":-1", CDMPP_ERANGE},
-               {"\"at\":", "\"at\":0,\"was\":", CDMPP_ESCHEMA}};
+               {"\"at\":", "\"at\":0,\"was\":", CDMPP_ESCHEMA},
+               {"\"widen\":", "\"measured_noise\":-1,\"widen\":", CDMPP_ERANGE},
+               {"\"widen\":", "\"chooses\":\"nobody\",\"widen\":", CDMPP_EMODEL},
+               {"\"widen\":", "\"chooses\":1,\"widen\":", CDMPP_ESCHEMA}};
     cdmpp_err err = {0};
     cd_buf b = {0};
     cd_container f;
@@ -389,6 +451,7 @@ TEST(every_allocation_may_fail) {
 
 TESTS(setup, teardown, what_fast_programs_take, what_is_written_is_read,
       intervals_are_widened_on_the_logarithm, the_machine_is_answered_as_who_stands_for_it,
-      the_answer_stays_inside, how_far_beyond_the_end, no_end_moves_too_far, the_limit_is_kept,
-      the_file_says_it_before_it_is_loaded, members_stay_as_they_are, refuses, every_key_is_checked,
-      trees_of_another_width_are_refused, every_allocation_may_fail)
+      the_answer_stays_inside, how_far_beyond_the_end, no_end_moves_too_far, noise_comes_on_top,
+      noise_and_choice_are_kept, the_limit_is_kept, the_file_says_it_before_it_is_loaded,
+      members_stay_as_they_are, refuses, every_key_is_checked, trees_of_another_width_are_refused,
+      every_allocation_may_fail)

@@ -1,4 +1,5 @@
-/* Levels of a program by its trips alone: each row's, and the program's as the logarithm of their sum. */
+/* Levels of a program by its trips alone: each row's, and the program's as the logarithm of their
+ * sum. */
 #include "check.h"
 #include "features/rows/rows.h"
 #include "learner/model/model.h"
@@ -14,10 +15,11 @@ TEST(offsets) {
     }
     double offset[3] = {7, 7, 7};
     static const int64_t ptr[] = {0, 3}, one[] = {0, 1};
-    const cd_program_view v = {.n = 1, .row = row, .row_ptr = ptr},
-                          w = {.n = 1, .row = row, .row_ptr = one};
-    const cd_member rows = {.kind = CD_MEMBER_ROWS}, whole = {.kind = CD_MEMBER_PROGRAM},
-                    ranked = {.kind = CD_MEMBER_PROGRAM, .objective = CD_OBJECTIVE_RANK};
+    const cd_program_view v = {.n = 1, .row = row, .row_ptr = ptr};
+    const cd_program_view w = {.n = 1, .row = row, .row_ptr = one};
+    const cd_member rows = {.kind = CD_MEMBER_ROWS};
+    const cd_member whole = {.kind = CD_MEMBER_PROGRAM};
+    const cd_member ranked = {.kind = CD_MEMBER_PROGRAM, .objective = CD_OBJECTIVE_RANK};
     assert_true(cd_member_has_level(&rows) && !cd_member_has_level(&whole) &&
                 cd_member_has_level(&ranked));
     assert_close(cd_member_offsets(&rows, &v, 0, slope, bias, offset), bias + log(sum), 1e-12, 0);
@@ -29,7 +31,8 @@ TEST(offsets) {
     assert_close(cd_member_offsets(&rows, &w, 0, 0, bias, offset), bias, 1e-12, 0);
 }
 
-/* With a prior the program's level is the analytic time and the bias, whatever the trips; these only divide it between the rows. */
+/* With a prior the program's level is the analytic time and the bias, whatever the trips; these
+ * only divide it between the rows. */
 TEST(prior) {
     static float row[2 * CD_N_COL], facts[2 * CD_N_FACTS];
     static const int64_t ptr[] = {0, 1, 2};
@@ -48,13 +51,13 @@ TEST(prior) {
                                  .facts = facts,
                                  .analytic = analytic};
     double offset[2];
-    row[CD_COL_OUTER_PROD] = 3,
-    row[CD_N_COL + CD_COL_OUTER_PROD] = 5; /* one has four times as many trips */
+    /* one has four times as many trips */
+    row[CD_COL_OUTER_PROD] = 3, row[CD_N_COL + CD_COL_OUTER_PROD] = 5;
     for (int k = 0; k < 2 * CD_N_ANALYTIC; k++) analytic[k] = (float)(-k);
     for (int p = 0; p < CD_N_PRIOR; p++) {
-        const cd_member rows = {.kind = CD_MEMBER_ROWS, .facts = CD_FACTS_USE_PRIOR, .prior = p},
-                        whole = {
-                            .kind = CD_MEMBER_PROGRAM, .facts = CD_FACTS_USE_PRIOR, .prior = p};
+        const cd_member rows = {.kind = CD_MEMBER_ROWS, .facts = CD_FACTS_USE_PRIOR, .prior = p};
+        const cd_member whole = {
+            .kind = CD_MEMBER_PROGRAM, .facts = CD_FACTS_USE_PRIOR, .prior = p};
         assert_true(cd_member_offsets(&whole, &v, 0, 0, 0.5, offset) == 0.5 - CD_N_ANALYTIC - p &&
                     offset[0] == 0.5 - CD_N_ANALYTIC - p);
         assert_close(cd_member_offsets(&rows, &two, 0, 1, 0.5, offset), 0.5 - p, 1e-12, 0);
@@ -91,9 +94,9 @@ TEST(fill) {
         assert_memory_equal(x + k * width, want + k * own, own * sizeof *x);
         for (size_t c = 0; c < CD_N_FACTS; c++)
             assert_true(x[k * width + own + c] == (float)(c % 20));
+        /* of GPU programs counts are not relative */
         for (size_t c = 0; c < CD_N_TRAFFIC; c++)
-            assert_true(x[k * width + own + CD_N_FACTS + c] ==
-                        0); /* of GPU programs counts are not relative */
+            assert_true(x[k * width + own + CD_N_FACTS + c] == 0);
         for (size_t c = 0; c < CD_N_ANALYTIC; c++)
             assert_true(x[k * width + own + CD_N_FACTS + CD_N_TRAFFIC + c] ==
                         (c < CD_N_PRIOR || c == CD_N_ANALYTIC - 1 ? analytic[c]

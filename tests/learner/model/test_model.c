@@ -27,8 +27,8 @@ TEST(golden_predicts) {
     row[161] = 10;
     row[CD_N_COL + 161] = 20;
     assert_ok(predict_rows(m, sc, row, ptr, dev, 2, y, &err));
-    assert_close(y[0], 1.0246580383817615e-06, 1e-6,
-                 0); /* by the formula of docs/reference/model.md in Python */
+    /* by the formula of docs/reference/model.md in Python */
+    assert_close(y[0], 1.0246580383817615e-06, 1e-6, 0);
     assert_close(y[1], 1.5065894439982326e-04, 1e-6, 0);
     assert_int_equal(cd_model_n_device(m), 2);
     assert_string_equal(cd_model_device(m, 1), "zen5-avx512");
@@ -67,7 +67,8 @@ static void assert_pred(const cd_model_prediction *p, const cd_model_prediction 
 }
 
 /* Trees, a perceptron and a transformer of feature rows, two folds each, with calibration. The
- * members' mean was compared with what the ONNX export of the file gives in numpy: equal to 1e-6. */
+ * members' mean was compared with what the ONNX export of the file gives in numpy: equal to
+ * 1e-6. */
 TEST(golden_v2_predicts) {
     cdmpp_err err = {0};
     cd_model *m;

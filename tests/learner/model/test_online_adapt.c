@@ -2,6 +2,7 @@
 #include "learner/model/model.h"
 #include "check.h"
 #include "fault.h"
+#include "odd.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static cd_model_prediction pred_of(double median_log, double sigma) {
                                  .like_std = sigma};
 }
 
-/* Program i of a made-up task whose measurements are `shift` above the model, give or take `noise`. */
+/* Program i of a made-up task whose measurements are `shift` above the model, give or take
+ * `noise`. */
 static cd_online_adapt_item made_item(uint64_t i, double shift, double noise) {
     cd_online_adapt_item it = {.median_log = -8 + 2 * cd_rng_unit(1, i), .sigma = 0.4};
     it.measured_log = it.median_log + shift + noise * (2 * cd_rng_unit(2, i) - 1);
@@ -108,8 +110,8 @@ TEST(what_is_shared) {
     cd_online_adapt_free(a);
 }
 
-/* Ten programs of ten tasks on an unknown device that is `shift` slower than the model says, give or take `noise`: what an unmeasured program
- * gets, and its *rel_std. */
+/* Ten programs of ten tasks on an unknown device that is `shift` slower than the model says, give
+ * or take `noise`: what an unmeasured program gets, and its *rel_std. */
 static double level_of(double shift, double noise, double *rel_std) {
     cdmpp_err err = {0};
     cd_online_adapt *a = NULL;
@@ -129,7 +131,8 @@ static double level_of(double shift, double noise, double *rel_std) {
     return log(p.median_s) - it.median_log;
 }
 
-/* A level like those of known devices is taken with care, one that is far off nearly whole: the measurements speak clearly. */
+/* A level like those of known devices is taken with care, one that is far off nearly whole: the
+ * measurements speak clearly. */
 TEST(level_of_an_unknown_device) {
     double sure, unsure;
     const double near = level_of(0.2, 0.3, &sure), far = level_of(2, 0.3, &unsure);
@@ -159,7 +162,8 @@ TEST(order_does_not_matter) {
     cd_online_adapt_free(b);
 }
 
-/* One measurement a thousand times too slow moves others less than an honest one of one sigma twice. */
+/* One measurement a thousand times too slow moves others less than an honest one of one sigma
+ * twice. */
 TEST(outliers_count_less) {
     cdmpp_err err = {0};
     cd_online_adapt *a = made("t", 16, 0.2, 0.1);
@@ -181,8 +185,8 @@ TEST(one_program_by_hand) {
     add(a, "d", "t", &it);
     assert_ok(cd_online_adapt_fit(a, &err));
     const double s2 = 0.16, shift = 0.1 / s2 / (100 + 1 / s2), z = (0.1 - shift) / 0.4;
-    assert_close(corrected(a, "d", "t", &it), shift + 0.4 * (0.6 / 1.0) * z, 1e-9,
-                 0); /* the same program again */
+    /* the same program again */
+    assert_close(corrected(a, "d", "t", &it), shift + 0.4 * (0.6 / 1.0) * z, 1e-9, 0);
     for (int k = 0; k < CD_N_TRAIT; k++) it.trait[k] += 4;
     it.median_log += 1; /* d = 2 */
     assert_close(corrected(a, "d", "t", &it), shift + 0.4 * (0.1 + 0.5 * exp(-1)) * z, 1e-6, 0);
@@ -217,7 +221,8 @@ static cd_online_adapt *stranger(int tasks) {
     return a;
 }
 
-/* A device that the model does not know: programs of tasks that nobody measured are off as like ones are. */
+/* A device that the model does not know: programs of tasks that nobody measured are off as like
+ * ones are. */
 TEST(like_programs_of_an_unknown_device) {
     cd_online_adapt *few = stranger(2), *more = stranger(10);
     const cd_online_adapt_item slow = lopsided(900, 30, 0), fast = lopsided(901, 0, 0);
@@ -234,7 +239,8 @@ TEST(like_programs_of_an_unknown_device) {
     cd_online_adapt_free(more);
 }
 
-/* The task's own part is fitted beside what the device shares, not on top of it: a measured program comes near its measurement. */
+/* The task's own part is fitted beside what the device shares, not on top of it: a measured program
+ * comes near its measurement. */
 TEST(own_task_on_an_unknown_device) {
     cd_online_adapt *a = stranger(10);
     const cd_online_adapt_item x = lopsided(1, 30, 0.8);
@@ -269,7 +275,8 @@ TEST(a_model_without_intervals) {
     cd_online_adapt_free(a);
 }
 
-/* A program without an interval learns as one that is as sure as those that are like the training. */
+/* A program without an interval learns as one that is as sure as those that are like the
+ * training. */
 TEST(an_unlike_program_without_an_interval) {
     cd_online_adapt *a = made("t", 8, 0.3, 0.1);
     const cd_online_adapt_item it = made_item(500, 0, 0);
@@ -279,8 +286,8 @@ TEST(an_unlike_program_without_an_interval) {
                              .low_s = 5e-4,
                              .high_s = 2e-3,
                              .rel_std = 0.4,
-                             .like_std = 0.4},
-                        q = p;
+                             .like_std = 0.4};
+    cd_model_prediction q = p;
     q.low_s = q.high_s = q.rel_std = (double)NAN;
     assert_close(cd_model_expected_error(&q), cd_model_expected_error(&p), 0, 0);
     assert_true(cd_online_adapt_apply(a, "d", "t", it.trait, &p) &&
@@ -344,6 +351,50 @@ TEST(bad_files) {
     }
 }
 
+static cdmpp_status read_measured(void *ctx, const char *text, size_t n, cdmpp_err *err) {
+    cd_online_adapt *a = NULL;
+    (void)ctx;
+    const cdmpp_status st = cd_online_adapt_read(text, n, "m", &a, err);
+    cd_online_adapt_free(a);
+    return st;
+}
+
+TEST(odd_files) {
+    odd_all(HEAD "[1,0.5,1,1,1,1,1,1,1,1,1,1,1,1,1,1]" TAIL, read_measured, NULL);
+    static const struct {
+        const char *text, *key, *msg;
+    } bad[] = {
+        {"{\"schema_version\":\"1\",\"model\":\"m\",\"devices\":[]}", "schema_version",
+         "expected an integer, found string"},
+        {"{\"schema_version\":1,\"devices\":[]}", "model", "expected this key"},
+        {"{\"schema_version\":1,\"model\":7,\"devices\":[]}", "model",
+         "expected a string, found integer"},
+        {"{\"schema_version\":1,\"model\":\"m\"}", "devices", "expected this key"},
+        {"{\"schema_version\":1,\"model\":\"m\",\"devices\":7}", "devices",
+         "expected an array, found integer"},
+        {"{\"schema_version\":1,\"model\":\"m\",\"devices\":[{\"unknown\":false,\"tasks\":[]}]}",
+         "devices[0].name", "expected this key"},
+        {"{\"schema_version\":1,\"model\":\"m\",\"devices\":[{\"name\":\"d\",\"tasks\":[]}]}",
+         "devices[0].unknown", "expected this key"},
+        {"{\"schema_version\":1,\"model\":\"m\",\"devices\":[{\"name\":\"d\",\"unknown\":0,"
+         "\"tasks\":[]}]}",
+         "devices[0].unknown", "expected true or false"},
+        {"{\"schema_version\":1,\"model\":\"m\",\"devices\":[{\"name\":\"d\",\"unknown\":true}]}",
+         "devices[0].tasks", "expected this key"},
+        {"{\"schema_version\":1,\"model\":\"m\",\"devices\":[{\"name\":\"d\",\"unknown\":true,"
+         "\"tasks\":[{\"key\":\"k\"}]}]}",
+         "devices[0].tasks[0].items", "expected this key"},
+        {HEAD "[1,\"0.5\",1,1,1,1,1,1,1,1,1,1,1,1,1,1]" TAIL, "devices[0].tasks[0].items[0][1]",
+         "expected a number, found string"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        cdmpp_err err = {0};
+        if (!read_measured(NULL, bad[i].text, strlen(bad[i].text), &err) ||
+            strcmp(err.key, bad[i].key) || strcmp(err.msg, bad[i].msg))
+            fail_msg("%zu: %s: %s", i, err.key, err.msg);
+    }
+}
+
 TEST(failing_at_every_allocation) {
     cd_buf b = {0};
     cd_online_adapt *a = made("t", 20, 0.1, 0.1);
@@ -368,4 +419,4 @@ TESTS(NULL, NULL, nothing_measured_changes_nothing, a_shift_is_learned, what_is_
       level_of_an_unknown_device, order_does_not_matter, outliers_count_less, one_program_by_hand,
       like_programs_of_an_unknown_device, own_task_on_an_unknown_device, certainty_grows,
       a_model_without_intervals, an_unlike_program_without_an_interval, file_and_limit, bad_files,
-      failing_at_every_allocation)
+      odd_files, failing_at_every_allocation)

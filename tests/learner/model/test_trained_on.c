@@ -1,4 +1,5 @@
-/* What a model was trained on: which new kinds it tells, for which device, and the way into a header and back. */
+/* What a model was trained on: which new kinds it tells, for which device, and the way into a
+ * header and back. */
 #include "learner/model/model.h"
 
 #include <math.h>
@@ -53,11 +54,12 @@ static void reasons(const cd_trained_on *t) {
     expect(ASK(t, 0, "intrinsic erf", "intrinsic tanh"), CD_UNLIKE_INTRINSIC, "intrinsic erf");
     expect(ASK(t, 0, "threads 24", "vector 64"), CD_UNLIKE_THREADS | CD_UNLIKE_FEATURE,
            "threads 24, target feature vector 64");
-    expect(ASK(t, 1, "threads 24", "vector 64", "feature +neon"), 0,
-           ""); /* its targets never said */
+    /* its targets never said */
+    expect(ASK(t, 1, "threads 24", "vector 64", "feature +neon"), 0, "");
 }
 
-/* Who stands for a stranger knows nothing of its instructions, and its threads are compared like anybody's. */
+/* Who stands for a stranger knows nothing of its instructions, and its threads are compared like
+ * anybody's. */
 TEST(a_stranger_has_threads) {
     cd_arena a = {0};
     const cd_trained_on *t = made(&a);
@@ -74,7 +76,8 @@ TEST(tells_what_is_new) {
     cd_arena_free(&a);
 }
 
-/* Marks of a device that is already there, and of one more, which saw what another did. Of other devices nothing changes. */
+/* Marks of a device that is already there, and of one more, which saw what another did. Of other
+ * devices nothing changes. */
 TEST(more_is_seen) {
     static const char *const more[] = {"threads 24", "vector 64", "a new one", "dtype float32"};
     cd_arena a = {0};
@@ -109,8 +112,8 @@ TEST(tells_what_a_device_saw) {
     cd_trained_on *t = NULL;
     assert_ok(cd_trained_on_make(&a, text, device, 2, 3, &t, &err));
     assert_true(cd_trained_on_saw(t, 0) && cd_trained_on_saw(t, 1) && !cd_trained_on_saw(t, 2));
-    expect(ASK(t, 2, "dtype float32", "threads 4", "vector 32"), CD_UNLIKE_DEVICE,
-           "device"); /* that is what is new, and not its types */
+    /* that is what is new, and not its types */
+    expect(ASK(t, 2, "dtype float32", "threads 4", "vector 32"), CD_UNLIKE_DEVICE, "device");
     expect(ASK(t, 2, "dtype float32", "intrinsic erf"), CD_UNLIKE_DEVICE | CD_UNLIKE_INTRINSIC,
            "device, intrinsic erf");
     cd_arena_free(&a);
@@ -225,7 +228,8 @@ TEST(no_law_is_no_interval) {
     cd_arena_free(&a);
 }
 
-/* Parts of the time that are unlike in different ways are off by different things: their squares add up. */
+/* Parts of the time that are unlike in different ways are off by different things: their squares
+ * add up. */
 TEST(shifts_go_by_their_part_of_the_time) {
     cd_arena a = {0};
     const cd_trained_on *t = made(&a);

@@ -1,4 +1,5 @@
-/* Networks of every kind as files that somebody made by hand: refused with a reason, or numbers come out; never a crash, never much memory. */
+/* Networks of every kind as files that somebody made by hand: refused with a reason, or numbers
+ * come out; never a crash, never much memory. */
 #include "learner/nn/nn.h"
 #include "forge.h"
 

@@ -123,8 +123,13 @@ typedef struct {
 } reader;
 
 static bool read_node(reader *r, size_t n_leaf, double *v) {
-    double x[MAX_W] = {0}, hn[W] = {0}, cn[W] = {0}, hl[W] = {0}, cl[W] = {0}, mean[W] = {0},
-           children = 0;
+    double x[MAX_W] = {0};
+    double hn[W] = {0};
+    double cn[W] = {0};
+    double hl[W] = {0};
+    double cl[W] = {0};
+    double mean[W] = {0};
+    double children = 0;
     if (r->leaf < n_leaf && r->leaf_pos[r->leaf] == (int32_t)r->at) {
         for (size_t i = 0; i < r->w_tok; i++) x[i] = (double)r->tok[r->leaf * r->w_tok + i];
         mlp(r->net, "encoder.leaf", 4, x, r->w_tok);
@@ -300,8 +305,8 @@ static void add_shape(cd_batch *b, size_t depth, size_t wide) {
     if (wide > b->max_leaf) b->max_leaf = wide;
 }
 
-/* The same leaf under 1, 2, 3 ... loops, and 60 leaves under one: different answers, and with `skip`
- * the leaf is still felt at the top of 100 loops. */
+/* The same leaf under 1, 2, 3 ... loops, and 60 leaves under one: different answers, and with
+ * `skip` the leaf is still felt at the top of 100 loops. */
 TEST(shapes) {
     enum { DEEP = 100 };
     cdmpp_err err = {0};

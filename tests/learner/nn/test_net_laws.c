@@ -212,8 +212,8 @@ TEST(misfits) {
     open_rig(&r, &s, 0, 8, 1, false);
     open_rig(&m, &mlp, 0, 8, 1, false);
     assert_status(cd_net_predict(r.net, &m.b, r.st, NULL, out, NULL, &err), CDMPP_EMODEL);
-    assert_status(cd_net_forward(r.net, &r.b, r.st, NULL, 1, out, NULL, &err),
-                  CDMPP_ERANGE); /* no room */
+    /* no room */
+    assert_status(cd_net_forward(r.net, &r.b, r.st, NULL, 1, out, NULL, &err), CDMPP_ERANGE);
     r.b.n_tok = r.b.dims.n_tok + 1;
     assert_status(cd_net_predict(r.net, &r.b, r.st, NULL, out, NULL, &err), CDMPP_ERANGE);
     r.b.n_tok = r.b.tok_ptr[8];

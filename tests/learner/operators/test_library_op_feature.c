@@ -37,7 +37,8 @@ static cd_library_op_base base_of(const cd_library_op_record *r, const cd_device
 TEST(base_times) {
     const cd_device d = device();
     float x[CD_LIBRARY_OP_N_FEATURE];
-    /* 2 * 2 * 100 * 200 * 300 operations at 1.28e12; 4 bytes of 2 * (20000 + 60000 + 30000) numbers at 1e11 */
+    /* 2 * 2 * 100 * 200 * 300 operations at 1.28e12; 4 bytes of 2 * (20000 + 60000 + 30000) numbers
+     * at 1e11 */
     cd_library_op_base b = base_of(
         &(cd_library_op_record){.kind = CD_LIBRARY_OP_BMM, .b = 2, .m = 100, .n = 300, .k = 200},
         &d, x);
@@ -98,8 +99,8 @@ TEST(power_limits_long_calls) {
     assert_close(base_of(&large, &d, x).base_s, fast, 1e-12, 0);
 }
 
-/* Lanes that take every issue slot lose the slots that go to other instructions, whatever the length of the call; a power limit that is
- * tighter takes over in long ones. */
+/* Lanes that take every issue slot lose the slots that go to other instructions, whatever the
+ * length of the call; a power limit that is tighter takes over in long ones. */
 TEST(issue_limits_wide_cores) {
     cd_device d = device();
     float x[CD_LIBRARY_OP_N_FEATURE];

@@ -1,4 +1,5 @@
-/* Intervals of operators: coverage on residuals of known noise, devices that were not seen, levels, what is too little. */
+/* Intervals of operators: coverage on residuals of known noise, devices that were not seen, levels,
+ * what is too little. */
 #include "learner/operators/operators.h"
 #include "check.h"
 #include "fault.h"
@@ -24,7 +25,8 @@ static double half(const cd_library_op_spread *s, double predicted_s, double rea
     return cd_library_op_spread_half(s, predicted_s, &a, level);
 }
 
-/* `rows` residuals of each device: an error that the device has in all rows, and noise that is 0.2 below 0.1 ms and 0.05 above. */
+/* `rows` residuals of each device: an error that the device has in all rows, and noise that is 0.2
+ * below 0.1 ms and 0.05 above. */
 static made make(cd_library_op_held held, size_t devices, size_t rows, double of_device,
                  double noise, uint64_t seed) {
     made m = {calloc(devices * rows, sizeof *m.r), devices * rows};
@@ -68,8 +70,8 @@ TEST(rows_are_covered) {
     assert_ok(cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &err));
     for (size_t k = 0; k < sizeof level / sizeof *level; k++)
         assert_close(covered(&fresh, v, n, 9, level[k], 0, 1), level[k], 0, 0.02);
-    assert_close(covered(&fresh, v, n, 9, 0.9, 0, 5e-5), 0.9, 0,
-                 0.04); /* and the noisy small ones apart from the others */
+    /* and the noisy small ones apart from the others */
+    assert_close(covered(&fresh, v, n, 9, 0.9, 0, 5e-5), 0.9, 0, 0.04);
     assert_close(covered(&fresh, v, n, 9, 0.9, 2e-4, 1), 0.9, 0, 0.04);
     assert_true(
         cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_ROW, CD_LIBRARY_OP_CLASS_SOFTMAX, 2)
@@ -87,7 +89,8 @@ TEST(rows_are_covered) {
     cd_arena_free(&a);
 }
 
-/* Mean over many sets of devices, of one class and so without others to learn from: share of a further device's rows that are inside. */
+/* Mean over many sets of devices, of one class and so without others to learn from: share of a
+ * further device's rows that are inside. */
 static double new_devices(size_t devices, size_t sets, double of_device, double *width,
                           double *shared) {
     double sum = 0;
@@ -111,20 +114,24 @@ static double new_devices(size_t devices, size_t sets, double of_device, double 
     return sum / (double)sets;
 }
 
-/* A device more is inside about as often as the level says, also where three devices tell. A device's rows are in or out together, so
- * the share has the noise of as many draws as sets: 0.3 / sqrt(300) = 0.017, three times that is allowed. */
+/* A device more is inside about as often as the level says, also where three devices tell. A
+ * device's rows are in or out together, so the share has the noise of as many draws as sets: 0.3 /
+ * sqrt(300) = 0.017, three times that is allowed. */
 TEST(new_devices_are_covered) {
     double width[3], shared[3];
     assert_close(new_devices(7, 300, 0.3, &width[0], &shared[0]), 0.9, 0, 0.052);
     assert_close(new_devices(3, 300, 0.3, &width[1], &shared[1]), 0.9, 0, 0.052);
-    assert_close(new_devices(7, 300, 0, &width[2], &shared[2]), 0.9, 0,
-                 0.052);                                        /* devices that are all alike */
-    assert_true(width[0] > 1.645 * 0.3 && width[1] > width[0]); /* fewer devices tell less */
-    assert_close(width[2], 1.645 * 0.05, 0.2, 0);               /* above 0.1 ms the noise alone */
+    /* devices that are all alike */
+    assert_close(new_devices(7, 300, 0, &width[2], &shared[2]), 0.9, 0, 0.052);
+    /* fewer devices tell less */
+    assert_true(width[0] > 1.645 * 0.3 && width[1] > width[0]);
+    /* above 0.1 ms the noise alone */
+    assert_close(width[2], 1.645 * 0.05, 0.2, 0);
     assert_true(shared[0] > 0.9 && shared[2] < 0.1);
 }
 
-/* Never narrower than what the rows of one device differ by; wider the farther the device is, and where its stack is new. */
+/* Never narrower than what the rows of one device differ by; wider the farther the device is, and
+ * where its stack is new. */
 TEST(farther_devices_are_wider) {
     made m = make(CD_LIBRARY_OP_HELD_DEVICE, 6, ROWS, 0.2, 0.05, 31),
          near = make(CD_LIBRARY_OP_HELD_DEVICE, 6, ROWS, 0, 0.05, 31);
@@ -143,8 +150,8 @@ TEST(farther_devices_are_wider) {
         for (double s = 1e-5; s < 1e-3; s *= 2) {
             double last = 0;
             for (double distance = 0; distance < 1; distance += 0.05) {
-                const cd_library_op_apart at = {.distance = distance},
-                                          other = {.distance = distance, .other = true};
+                const cd_library_op_apart at = {.distance = distance};
+                const cd_library_op_apart other = {.distance = distance, .other = true};
                 const double same = cd_library_op_spread_half(v, s, &at, level);
                 assert_true(same > last && same > cd_library_op_spread_half(&own, s, &at, level));
                 assert_true(cd_library_op_spread_half(v, s, &other, level) > same &&
@@ -156,7 +163,8 @@ TEST(farther_devices_are_wider) {
     cd_arena_free(&a);
 }
 
-/* The devices of one stack were held out together once, and missed by three times as much: what a further stack gets. */
+/* The devices of one stack were held out together once, and missed by three times as much: what a
+ * further stack gets. */
 TEST(another_stack_is_wider) {
     made m = make(CD_LIBRARY_OP_HELD_DEVICE, 6, ROWS, 0.1, 0.05, 41),
          far = make(CD_LIBRARY_OP_HELD_STACK, 6, ROWS, 0.1, 0.05, 41);
@@ -172,8 +180,8 @@ TEST(another_stack_is_wider) {
         r[i].stack = r[m.n + i].stack = r[m.n + i].part = m.r[i].device > 2;
         r[m.n + i].log_ratio *= 3;
     }
-    assert_ok(cd_library_op_spread_fit(r, m.n, &a, &v, &n,
-                                       &err)); /* one stack: the device that errs most */
+    /* one stack: the device that errs most */
+    assert_ok(cd_library_op_spread_fit(r, m.n, &a, &v, &n, &err));
     assert_true(v->other[0] > 1 && v->other[1] >= 1 && v->other_freedom < v->freedom);
     assert_ok(cd_library_op_spread_fit(r, 2 * m.n, &a, &v, &n, &err));
     assert_true(v->held == CD_LIBRARY_OP_HELD_DEVICE && n == 2); /* no entries of stacks */
@@ -182,16 +190,16 @@ TEST(another_stack_is_wider) {
     assert_ok(cd_library_op_spread_check(r, 2 * m.n, CD_LIBRARY_OP_HELD_STACK, 0.9, c, &err));
     assert_true(c[CD_N_LIBRARY_OP_CLASS].parts == 2 && c[CD_N_LIBRARY_OP_CLASS].n == m.n);
     assert_in_range(c[CD_N_LIBRARY_OP_CLASS].inside, m.n * 3 / 4, m.n);
-    for (size_t i = 0; i < 2 * m.n;
-         i++) /* a stack far off: who is asked for it knows nothing of its devices */
-        r[i].log_ratio = r[i].stack ? 0.05 * normal(43, i) : 3;
+    /* a stack far off: who is asked for it knows nothing of its devices */
+    for (size_t i = 0; i < 2 * m.n; i++) r[i].log_ratio = r[i].stack ? 0.05 * normal(43, i) : 3;
     assert_ok(cd_library_op_spread_check(r, 2 * m.n, CD_LIBRARY_OP_HELD_STACK, 0.9, c, &err));
     assert_int_equal(c[CD_N_LIBRARY_OP_CLASS].inside, m.n / 2);
     free(m.r), free(far.r), free(r);
     cd_arena_free(&a);
 }
 
-/* Three devices that agree by chance are not taken for all devices: other classes tell how far devices differ. */
+/* Three devices that agree by chance are not taken for all devices: other classes tell how far
+ * devices differ. */
 TEST(classes_tell_of_one_another) {
     made m = make(CD_LIBRARY_OP_HELD_DEVICE, 3, 4 * ROWS, 0.3, 0.05, 51);
     cd_arena a = {0};
@@ -215,7 +223,8 @@ TEST(classes_tell_of_one_another) {
     cd_arena_free(&a);
 }
 
-/* What the larger rows of a device have in common is a draw, too: another device's are inside as often as the level says. */
+/* What the larger rows of a device have in common is a draw, too: another device's are inside as
+ * often as the level says. */
 TEST(larger_rows_of_a_device_err_together) {
     double sum = 0;
     cdmpp_err err = {0};
@@ -280,7 +289,8 @@ TEST(too_little) {
     cd_arena_free(&a);
 }
 
-/* Each part is asked of what was fitted without it: a device whose errors are ten times the others' is outside. */
+/* Each part is asked of what was fitted without it: a device whose errors are ten times the others'
+ * is outside. */
 TEST(check_leaves_the_part_out) {
     made m = make(CD_LIBRARY_OP_HELD_DEVICE, 5, 200, 0, 0.05, 8);
     cd_library_op_coverage c[CD_N_LIBRARY_OP_CLASS + 1];
@@ -291,12 +301,13 @@ TEST(check_leaves_the_part_out) {
     assert_true(c[CD_LIBRARY_OP_CLASS_SOFTMAX].n == 1000 && c[CD_N_LIBRARY_OP_CLASS].n == 1000 &&
                 c[CD_LIBRARY_OP_CLASS_BMM].n == 0);
     assert_int_equal(c[CD_LIBRARY_OP_CLASS_SOFTMAX].parts, 5);
-    assert_int_equal(c[CD_LIBRARY_OP_CLASS_SOFTMAX].inside,
-                     800); /* and the others, whose intervals know that device, inside */
+    /* and the others, whose intervals know that device, inside */
+    assert_int_equal(c[CD_LIBRARY_OP_CLASS_SOFTMAX].inside, 800);
     free(m.r);
 }
 
-/* Errors grow with the distance: 0.05 at the limit, 0.05 more an octave. Rows up to two octaves beyond tell what four octaves are like. */
+/* Errors grow with the distance: 0.05 at the limit, 0.05 more an octave. Rows up to two octaves
+ * beyond tell what four octaves are like. */
 TEST(far_beyond_is_wider) {
     made m = make(CD_LIBRARY_OP_HELD_LARGE, 3, 2000, 0, 0, 21);
     cd_arena a = {0};

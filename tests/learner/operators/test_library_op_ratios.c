@@ -60,7 +60,8 @@ static void check(const cd_library_op_record *r, const cd_device *d, const want 
         "clock", 1000                                                                              \
     }
 
-/* Three products of 100 x 300 of length 200: blocks of a x b rows and columns, three times, on ten cores. */
+/* Three products of 100 x 300 of length 200: blocks of a x b rows and columns, three times, on ten
+ * cores. */
 static void test_products(void **state) {
     (void)state;
     const cd_device d = device();

@@ -1,4 +1,5 @@
-/* library_op_scale: closed forms by the shape of an operator; intervals; what cannot be scaled. Models are in tests/learner/train. */
+/* library_op_scale: closed forms by the shape of an operator; intervals; what cannot be scaled.
+ * Models are in tests/learner/train. */
 #include "learner/operators/operators.h"
 #include "check.h"
 
@@ -27,7 +28,8 @@ static cd_library_op_scaled scaled(const cd_library_op_record *r, const cd_devic
     return s;
 }
 
-/* 1024 cubed: 2^31 operations, 3 * 2^22 bytes: 170.67 operations a byte. The ridge of the destination: 8000 / 400 = 20. */
+/* 1024 cubed: 2^31 operations, 3 * 2^22 bytes: 170.67 operations a byte. The ridge of the
+ * destination: 8000 / 400 = 20. */
 TEST(a_product_scales_by_its_own_intensity) {
     const cd_device slow = device("slow", 1000, 10, 100), fast = device("fast", 8000, 80, 400);
     const cd_library_op_record r = {

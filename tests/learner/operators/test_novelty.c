@@ -1,11 +1,13 @@
-/* novelty: what values held out tell of one more value, by hand and on drawn data whose truth is known. */
+/* novelty: what values held out tell of one more value, by hand and on drawn data whose truth is
+ * known. */
 #include "learner/operators/novelty.h"
 #include "check.h"
 #include "fault.h"
 
 #include <math.h>
 
-/* Two values, three rows each: means 0.3 and -0.1, rows 0.1 around them. t of 2 degrees of freedom at 0.95 is 2.92. */
+/* Two values, three rows each: means 0.3 and -0.1, rows 0.1 around them. t of 2 degrees of freedom
+ * at 0.95 is 2.92. */
 TEST(by_hand) {
     cd_novelty_residual r[] = {{7, 0.3}, {9, -0.2}, {7, 0.4}, {9, -0.1}, {7, 0.2}, {9, 0}};
     cd_novelty v;
@@ -63,7 +65,8 @@ TEST(wider_levels) {
     }
 }
 
-/* Squares add up; what nobody knows makes all of it unknown; rows like those of the training are no surer. */
+/* Squares add up; what nobody knows makes all of it unknown; rows like those of the training are no
+ * surer. */
 TEST(several) {
     const double two[] = {0.3, 0.4}, unknown[] = {0.3, NAN};
     assert_close(cd_novelty_join(0.1, two, 2), 0.5, 1e-12, 0);
@@ -78,7 +81,8 @@ static double normal(uint64_t seed, uint64_t i) {
     return sum;
 }
 
-/* Values whose means are drawn with a deviation of 0.2 and rows with one of 0.1: of so many experiments with few values nine of ten rows of one more value are inside. */
+/* Values whose means are drawn with a deviation of 0.2 and rows with one of 0.1: of so many
+ * experiments with few values nine of ten rows of one more value are inside. */
 static double coverage(uint64_t values, double level) {
     enum { ROWS = 20, TRIES = 400 };
     double inside = 0;

@@ -112,8 +112,10 @@ TEST(printing) {
 TEST(ranked_by_medians) {
     cdmpp_err err = {0};
     cd_metric m, plain;
-    const double s[] = {1, 2, 3}, answer[] = {0.9, 1.2, 0.8}, median[] = {1, 2, 3},
-                 bad[] = {1, 0, 3};
+    const double s[] = {1, 2, 3};
+    const double answer[] = {0.9, 1.2, 0.8};
+    const double median[] = {1, 2, 3};
+    const double bad[] = {1, 0, 3};
     const uint32_t one[] = {0, 0, 0};
     assert_ok(cd_metric_compute(s, answer, one, NULL, 3, &plain, &err));
     assert_ok(cd_metric_compute_ranked(s, answer, median, one, NULL, 3, &m, &err));

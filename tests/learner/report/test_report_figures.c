@@ -6,14 +6,14 @@
 TEST(quantiles) {
     double v[] = {3, 1, 4, 1, 5};
     cd_sort_doubles(v, 5);
-    assert_close(cd_report_fig_quantile(v, 5, 0), 1, 0, 0);
-    assert_close(cd_report_fig_quantile(v, 5, 0.5), 3, 0, 0);
-    assert_close(cd_report_fig_quantile(v, 5, 0.9), 4.6, 1e-12, 0); /* numpy.quantile */
-    assert_close(cd_report_fig_quantile(v, 5, 1), 5, 0, 0);
-    assert_close(cd_report_fig_quantile(v, 1, 0.3), 1, 0, 0);
-    assert_true(isnan(cd_report_fig_quantile(v, 0, 0.3)));
-    assert_close(cd_report_fig_z(0.9), 1.6448536269514722, 1e-9,
-                 0); /* scipy.stats.norm.ppf(0.95) */
+    assert_close(cd_sort_quantile(v, 5, 0), 1, 0, 0);
+    assert_close(cd_sort_quantile(v, 5, 0.5), 3, 0, 0);
+    assert_close(cd_sort_quantile(v, 5, 0.9), 4.6, 1e-12, 0); /* numpy.quantile */
+    assert_close(cd_sort_quantile(v, 5, 1), 5, 0, 0);
+    assert_close(cd_sort_quantile(v, 1, 0.3), 1, 0, 0);
+    assert_true(isnan(cd_sort_quantile(v, 0, 0.3)));
+    /* scipy.stats.norm.ppf(0.95) */
+    assert_close(cd_report_fig_z(0.9), 1.6448536269514722, 1e-9, 0);
     assert_close(cd_report_fig_z(0.5), 0.6744897501960817, 1e-9, 0);
 }
 
@@ -32,8 +32,8 @@ static void check_dist(const cd_report_dist *d, const cd_report_part *p,
     assert_int_equal(d->n, n);
     assert_close(d->mape, sum / (double)n, 1e-9, 0);
     assert_close(d->within_20, (double)in20 / (double)n, 1e-12, 0);
-    for (int q = 0; q < CD_REPORT_FIG_N_Q;
-         q++) { /* of n-1 steps, the quantile's share is on its left */
+    /* of n-1 steps, the quantile's share is on its left */
+    for (int q = 0; q < CD_REPORT_FIG_N_Q; q++) {
         const double at = cd_report_fig_quantile_at(q) * (double)(n - 1);
         assert_true((double)below[q] <= at + 1 && (double)at_most[q] >= at);
         assert_true(d->ratio[q] > 0 && (!q || d->ratio[q] >= d->ratio[q - 1]));
@@ -42,9 +42,10 @@ static void check_dist(const cd_report_dist *d, const cd_report_part *p,
 static bool any(const cd_report_part *p, size_t i, uint32_t k) { return p && (i || !i) && !k; }
 static bool of_task(const cd_report_part *p, size_t i, uint32_t k) { return p->task[i] == k; }
 static bool of_device(const cd_report_part *p, size_t i, uint32_t k) { return p->device[i] == k; }
+/* as made */
 static bool of_network(const cd_report_part *p, size_t i, uint32_t k) {
     return p->task[i] % 5 == k;
-} /* as made */
+}
 static bool of_range(const cd_report_part *p, size_t i, uint32_t k) {
     return (p->out_of_range[i] != 0) == (k != 0);
 }
@@ -199,16 +200,19 @@ TEST(errors_are_told) {
     const struct {
         double *at;
         double bad;
-    } value[] = {{m.v[CD_SPLIT_PART_TEST] + 3, NAN},
+    } value[] = {/* low */
+                 {m.v[CD_SPLIT_PART_TEST] + 3, NAN},
                  {m.v[CD_SPLIT_PART_TEST] + 3, 0},
                  {m.v[CD_SPLIT_PART_VALID] + 12, INFINITY},
                  {m.v[CD_SPLIT_PART_TRAIN] + 2 * 70 + 1, -1},
-                 {m.v[CD_SPLIT_PART_TRAIN] + 2 * 70 + 1, 0}, /* low */
-                 {m.v[CD_SPLIT_PART_TRAIN] + 3 * 70 + 1, 0}, /* high below low */
+                 {m.v[CD_SPLIT_PART_TRAIN] + 2 * 70 + 1, 0},
+                 /* high below low */
+                 {m.v[CD_SPLIT_PART_TRAIN] + 3 * 70 + 1, 0},
                  {m.v[CD_SPLIT_PART_TRAIN] + 3 * 70 + 1, INFINITY},
                  {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, -1},
                  {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, INFINITY},
-                 {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, NAN}}; /* sigma */
+                 /* sigma */
+                 {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, NAN}};
     for (size_t k = 0; k < sizeof value / sizeof *value; k++) {
         const double was = *value[k].at;
         *value[k].at = value[k].bad;

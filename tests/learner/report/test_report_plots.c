@@ -1,4 +1,5 @@
-/* Plots of the report, read back: every mark stands where its number belongs on the axes that the contract names. */
+/* Plots of the report, read back: every mark stands where its number belongs on the axes that the
+ * contract names. */
 #include "check.h"
 #include "made_report.h"
 
@@ -73,7 +74,8 @@ static size_t tasks_of(const cd_report_part *p, size_t n_task, quartiles *out) {
     return n;
 }
 
-/* The axis has room for the middle half of every task: from the least lower quartile, at most 5 %, to the largest upper one, at least 1. */
+/* The axis has room for the middle half of every task: from the least lower quartile, at most 5 %,
+ * to the largest upper one, at least 1. */
 static void check_tasks(double wide) {
     made_report m;
     cd_buf b = {0};
@@ -177,9 +179,9 @@ static void shares_of_programs(void **st) {
             assert_int_equal(sscanf(s, i ? " %lf %lf%n" : "M%lf %lf%n", &x, &y, &used), 2);
             assert_true(x > before);
             before = x;
+            /* the place is rounded */
             const double low = 1e-3 * pow(1e4, (x - 0.051 - g.x0) / (g.x1 - g.x0)),
-                         high = 1e-3 * pow(1e4, (x + 0.051 - g.x0) /
-                                                    (g.x1 - g.x0)); /* the place is rounded */
+                         high = 1e-3 * pow(1e4, (x + 0.051 - g.x0) / (g.x1 - g.x0));
             size_t least = 0;
             for (size_t j = 0; j < p->n; j++) {
                 const double e = fabs(p->predicted_s[j] / p->measured_s[j] - 1);
@@ -239,7 +241,8 @@ static void ratios_by_decade(void **st) {
 }
 
 /* ---- curves ---- */
-/* The axes reach over all curves, the first and the last; a flat one has room around it; none leaves the frame. */
+/* The axes reach over all curves, the first and the last; a flat one has room around it; none
+ * leaves the frame. */
 static void points_within(const plot *p, const char *cls, const double *step, const double *loss,
                           size_t n, double lo, double hi, bool logarithmic) {
     const char *s = path_of(p, cls);
@@ -253,8 +256,11 @@ static void points_within(const plot *p, const char *cls, const double *step, co
 }
 
 TEST(curves_of_members) {
-    static const double step[] = {1, 2, 3}, two[] = {2, 3}, low[] = {-4, -3, -2}, high[] = {5, 6},
-                        flat[] = {-1, -1, -1};
+    static const double step[] = {1, 2, 3};
+    static const double two[] = {2, 3};
+    static const double low[] = {-4, -3, -2};
+    static const double high[] = {5, 6};
+    static const double flat[] = {-1, -1, -1};
     made_report m;
     made_report_new(&m, 300, 10, 2, 2);
     for (int one = 0; one < 2; one++) {

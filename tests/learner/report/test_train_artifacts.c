@@ -155,9 +155,9 @@ TEST(three_files) {
     assert_ok(cd_train_artifacts_part(k, CD_SPLIT_PART_TEST, &m.d, program, 3,
                                       &(cd_train_artifacts_score){.predicted_s = p, .order_s = p},
                                       &(cd_metric){.n = 3}, &err));
-    static const char *const name[] = {"a.b.html", "c"}, *const file[][3] = {
-                                                             {"a.b.html", "a.b.json", "a.b.csv"},
-                                                             {"c", "c.json", "c.csv"}};
+    static const char *const name[] = {"a.b.html", "c"};
+    static const char *const file[][3] = {{"a.b.html", "a.b.json", "a.b.csv"},
+                                          {"c", "c.json", "c.csv"}};
     for (int i = 0; i < 2; i++) {
         assert_ok(cd_train_artifacts_write(k, tmp_path(&dir, name[i]), "cdmpp-train x.yaml", &err));
         for (int f = 0; f < 3; f++) {

@@ -138,7 +138,8 @@ TEST(same_bytes) {
     }
 }
 
-/* The whole page but for its style. After a change on purpose: look at the page, then take over the digest. */
+/* The whole page but for its style. After a change on purpose: look at the page, then take over the
+ * digest. */
 TEST(page_stays) {
     cdmpp_err err = {0};
     made_report m;

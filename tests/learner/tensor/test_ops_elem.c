@@ -101,8 +101,8 @@ TEST(dropout) {
         }
         const double n = 400 * 256, q = 1 - ps[k];
         assert_close((double)kept / n, q, 0, 5 * sqrt(q * ps[k] / n)); /* 5 standard errors */
-        assert_close((double)same / n, q * q + ps[k] * ps[k], 0,
-                     5 * 0.5 / sqrt(n)); /* streams are independent */
+        /* streams are independent */
+        assert_close((double)same / n, q * q + ps[k] * ps[k], 0, 5 * 0.5 / sqrt(n));
         assert_close((double)d.scale * q, 1, 1e-6, 0);
     }
     const cd_dropout off = cd_ops_drop(0.5, 0, 1);

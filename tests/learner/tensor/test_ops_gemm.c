@@ -58,8 +58,8 @@ TEST(products) {
                            .beta = k & 4 ? 1.0f : 0.0f};
         cd_ops_gemm(&g);
         against_loops(&g, c0);
-        assert_memory_equal(c + M * LD, c0 + M * LD,
-                            (LD - M) * LD * sizeof *c); /* nothing behind it */
+        /* nothing behind it */
+        assert_memory_equal(c + M * LD, c0 + M * LD, (LD - M) * LD * sizeof *c);
     }
 }
 

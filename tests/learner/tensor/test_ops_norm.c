@@ -93,8 +93,8 @@ TEST(running) {
     static float x[R * 2], y[R * 2], raw[R * 2];
     float g[2] = {2, 0.5f}, b[2] = {1, -1}, rstd[2], mean[2] = {0}, var[2] = {1, 1}, s[2], t[2];
     for (uint64_t k = 0; k < 100; k++) {
-        for (size_t i = 0; i < R * 2; i++)
-            raw[i] = x[i] = (float)(3 + 4 * cd_rng_unit(k, i)); /* variance 16/12 */
+        /* variance 16/12 */
+        for (size_t i = 0; i < R * 2; i++) raw[i] = x[i] = (float)(3 + 4 * cd_rng_unit(k, i));
         cd_ops_batchnorm(x, R, 2, 0, 2, g, b, rstd, mean, var, y);
     }
     for (size_t c = 0; c < 2; c++) {

@@ -149,8 +149,8 @@ TEST(network) {
                     cd_net_config_of(back)->head == s.head);
         assert_true(cd_net_config_of(back)->kind == s.kind &&
                     cd_net_config_of(back)->act == s.act && cd_net_config_of(back)->skip == s.skip);
-        assert_int_equal(cd_net_config_of(back)->values,
-                         k == 4 ? 7 : 0); /* the others are written as before */
+        /* the others are written as before */
+        assert_int_equal(cd_net_config_of(back)->values, k == 4 ? 7 : 0);
         assert_true(cd_net_config_of(back)->log_values == (k == 4));
         assert_ok(cd_net_save(back, &got, &again, &err));
         assert_int_equal(file.n, again.n);

@@ -33,8 +33,12 @@ static void test_read_again(void **state) {
     cd_arena mem = {0};
     cd_safetensors f;
     float got[6];
-    static const size_t d23[] = {2, 3}, d32[] = {3, 2}, d2[] = {2}, d6[] = {6}, d231[] = {2, 3, 1},
-                        d22[] = {2, 2};
+    static const size_t d23[] = {2, 3};
+    static const size_t d32[] = {3, 2};
+    static const size_t d2[] = {2};
+    static const size_t d6[] = {6};
+    static const size_t d231[] = {2, 3, 1};
+    static const size_t d22[] = {2, 2};
     (void)state;
     cd_safetensors_write(&out, tensor, 2, NULL);
     assert_ok(cd_safetensors_open(&mem, out.p, out.n, &f, &err));

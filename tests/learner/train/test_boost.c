@@ -59,7 +59,8 @@ static void ranks_new_tasks(void **s) {
             cd_learner_result l;
             learn(&l, 1, objective[o], form[f]);
             const cd_metric *m = &l.metrics[CD_SPLIT_PART_TEST];
-            /* a sum of scores does not know by how many rows to divide: nothing in these rows tells */
+            /* a sum of scores does not know by how many rows to divide: nothing in these rows
+             * tells */
             if (!(m->spearman > 0.75) && (o || f))
                 fail_msg("%s %s: Spearman %g", objective[o], form[f], m->spearman);
             assert_int_equal(l.file.p[8], 3);
@@ -192,9 +193,8 @@ static void order_is_nothing(void **s) {
         cdmpp_err err = {0};
         cd_config c;
         cd_training_set t;
-        configure(
-            &c, objective[o],
-            "train.subsample=1"); /* rows are drawn by number; with 32 bins XGBoost's sketch depends on order, too */
+        /* rows are drawn by number; with 32 bins XGBoost's sketch depends on order, too */
+        configure(&c, objective[o], "train.subsample=1");
         assert_ok(cd_config_set(&c, "train.rounds=10", &err));
         assert_ok(cd_training_set_make(&t, &c, NULL, NULL, &err));
         train(&t, 1, a);
@@ -207,7 +207,8 @@ static void order_is_nothing(void **s) {
     }
 }
 
-/* With train.fast the fastest program of each task of the training is answered better than without it, the slower half worse. */
+/* With train.fast the fastest program of each task of the training is answered better than without
+ * it, the slower half worse. */
 static void fast_programs_count(void **s) {
     (void)s;
     static double a[2][N];
@@ -287,7 +288,8 @@ static double missed(const cd_boost_set *part, const double *answer, const doubl
     return all / (double)part->n;
 }
 
-/* The trees that are kept are those of the round whose order of the validation part is best, which the loss of lambdarank does not tell. */
+/* The trees that are kept are those of the round whose order of the validation part is best, which
+ * the loss of lambdarank does not tell. */
 static void lambdarank_stops_by_ndcg(void **s) {
     (void)s;
     static uint32_t program[2][N], group[2][N];

@@ -1,4 +1,5 @@
-/* What to measure on a new device: planted kinds of programs, the part that is chosen from, the records behind the choice. */
+/* What to measure on a new device: planted kinds of programs, the part that is chosen from, the
+ * records behind the choice. */
 #include "learner/train/train.h"
 
 #include "check.h"
@@ -50,7 +51,8 @@ static void stop(fixture *f) {
     cd_config_free(&f->c);
 }
 
-/* Programs of a task differ in one column a little, so that as many programs as tasks are one of each. */
+/* Programs of a task differ in one column a little, so that as many programs as tasks are one of
+ * each. */
 TEST(one_of_each_kind) {
     fixture f;
     size_t tasks = 0;
@@ -106,7 +108,8 @@ TEST(tasks_by_their_keys) {
     stop(&f);
 }
 
-/* The lines in the order of choice; a log that lacks lines, has other ones or is gone is an error. */
+/* The lines in the order of choice; a log that lacks lines, has other ones or is gone is an
+ * error. */
 TEST(records_of_the_log) {
     fixture f;
     cd_buf b = {0};

@@ -45,7 +45,8 @@ TEST(place_of_a_program_is_nothing) {
     assert_close(share(0, 128, CD_FOLD_ALWAYS), 2 * s, 1e-12, 0);
 }
 
-/* Data that ranks share in memory are not drawn from: the model would be another one than without ranks. */
+/* Data that ranks share in memory are not drawn from: the model would be another one than without
+ * ranks. */
 TEST(all_of_what_is_in_memory) { assert_true(share_in(NULL, 0, 64, CD_FOLD_ALWAYS) == 1); }
 
 TESTS(NULL, NULL, place_of_a_program_is_nothing, all_of_what_is_in_memory)

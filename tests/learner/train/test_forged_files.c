@@ -1,4 +1,5 @@
-/* Files of models of operators, and of members and networks that are trained later, made by hand with a right checksum: refused with a reason, or numbers come out. */
+/* Files of models of operators, and of members and networks that are trained later, made by hand
+ * with a right checksum: refused with a reason, or numbers come out. */
 #include "forge.h"
 
 #include <math.h>

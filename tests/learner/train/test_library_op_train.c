@@ -71,19 +71,20 @@ static cd_library_op_data load(const fixture *f, const char *path,
 }
 
 static void rows_are_told_apart(void **state) {
-    static const char text[] =
-        MADE_OP_HEADER "add,1,t4,4,,,,8\n"
-                       "add,2,Tesla T4,4,,,,8\n" /* the same again: the first stays */
-                       "add,1,v100,4,,,,8\n"
-                       "mul,1,t4,4,,,,8\n"
-                       "add,,t4,5,,,,8\n"  /* a question */
-                       "add,1,t9,4,,,,8\n" /* no such device */
-                       "fly,1,t4,4,,,,8\n"
-                       "bmm,1,p4,4,4,4,4,\n";
+    static const char text[] = MADE_OP_HEADER "add,1,t4,4,,,,8\n"
+                                              /* the same again: the first stays */
+                                              "add,2,Tesla T4,4,,,,8\n"
+                                              "add,1,v100,4,,,,8\n"
+                                              "mul,1,t4,4,,,,8\n"
+                                              "add,,t4,5,,,,8\n"  /* a question */
+                                              "add,1,t9,4,,,,8\n" /* no such device */
+                                              "fly,1,t4,4,,,,8\n"
+                                              "bmm,1,p4,4,4,4,4,\n";
     fixture *f = *state;
     tmp_dir dir = tmp_make();
-    const char *path = tmp_put(&dir, "a.csv", text, sizeof text - 1), *wanted[] = {"T4", "v100"},
-               *out[] = {"v100/elementwise", "t4/mul"};
+    const char *path = tmp_put(&dir, "a.csv", text, sizeof text - 1);
+    const char *wanted[] = {"T4", "v100"};
+    const char *out[] = {"v100/elementwise", "t4/mul"};
     cd_library_op_data d = load(f, path, &(cd_library_op_filter){{0}, {0}});
     assert_true(d.n == 4 && d.n_known == 3 && d.n_line == 8);
     assert_true(d.drop[CD_LIBRARY_OP_DROP_BAD] == 2 && d.drop[CD_LIBRARY_OP_DROP_QUESTION] == 1 &&
@@ -156,14 +157,15 @@ static void learns_and_carries_over(void **state) {
     assert_ok(cd_library_op_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
     assert_int_equal(l.n_row, d.n);
     assert_true(error_on(l.model, named(f, "p100"), 9, 77) < 0.08);
-    assert_true(error_on(l.model, named(f, "a100"), 11, 78) <
-                0.1); /* larger than anything trained on */
+    /* larger than anything trained on */
+    assert_true(error_on(l.model, named(f, "a100"), 11, 78) < 0.1);
     assert_true(error_on(l.model, named(f, "a100-80gb"), 9, 79) < 0.1); /* never seen */
     assert_true(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_ADD, named(f, "p100")) &&
                 !cd_library_op_model_seen(l.model, CD_LIBRARY_OP_ADD, named(f, "h100")));
-    assert_false(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_SOFTMAX,
-                                          named(f, "p100"))); /* no row of that family */
-    /* bmm and linear share trees, but those that see a device serve only classes that were trained on it */
+    /* no row of that family */
+    assert_false(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_SOFTMAX, named(f, "p100")));
+    /* bmm and linear share trees, but those that see a device serve only classes that were trained
+     * on it */
     assert_true(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_BMM, named(f, "p100")) &&
                 !cd_library_op_model_seen(l.model, CD_LIBRARY_OP_LINEAR, named(f, "p100")));
     const cd_library_op_record softmax = {
@@ -236,8 +238,8 @@ static void checks_hold_out_what_they_say(void **state) {
         assert_ok(
             cd_config_set(&f->c, k ? "operators.check=device" : "operators.check=large", &err));
         assert_ok(cd_library_op_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
-        assert_true(k ? l.check.n == d.n
-                      : l.check.n > 6 * 12 && l.check.n <= 6 * 15); /* some rows recur */
+        /* some rows recur */
+        assert_true(k ? l.check.n == d.n : l.check.n > 6 * 12 && l.check.n <= 6 * 15);
         for (size_t i = 0; i < l.check.n; i++) assert_true(l.check.row[i].seen == !k);
         cd_library_op_train_result_free(&l);
     }
@@ -256,8 +258,8 @@ static void damaged_files(void **state) {
     assert_status(cd_library_op_model_from_bytes(l.file.p, l.file.n / 2, &m, &err), CDMPP_EPARSE);
     l.file.p[l.file.n / 2] ^= 1;
     assert_status(cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err), CDMPP_EPARSE);
-    assert_status(cd_library_op_model_load("tests/golden/model_v1.cdmpp", &m, &err),
-                  CDMPP_EMODEL); /* of another kind */
+    /* of another kind */
+    assert_status(cd_library_op_model_load("tests/golden/model_v1.cdmpp", &m, &err), CDMPP_EMODEL);
     cd_library_op_train_result_free(&l);
     cd_library_op_data_free(&d);
     assert_status(cd_library_op_train(&f->c, &(cd_library_op_data){0}, NULL, NULL, NULL, &l, &err),
@@ -311,7 +313,8 @@ static cd_library_op_range range_of(const cd_library_op_model *m, const cd_libra
     return cd_library_op_model_range(m, r, d, *y, 0.9);
 }
 
-/* Rows that were not trained on: noise of a device that was, and the answers of a device that was not. */
+/* Rows that were not trained on: noise of a device that was, and the answers of a device that was
+ * not. */
 static void intervals_hold_what_they_say(void **state) {
     fixture *f = *state;
     cd_library_op_train_result l = train_noisy(f, 6, "operators.calibration_rows=300");
@@ -328,8 +331,8 @@ static void intervals_hold_what_they_say(void **state) {
         inside += in.low_s <= measured && measured <= in.high_s;
         assert_true(in.unlike == 0 && in.low_s < y && y < in.high_s && in.spread > 0);
         assert_true(out.unlike == CD_LIBRARY_OP_UNLIKE_DEVICE && out.shared > 0);
-        if (i % 6 == 0)
-            assert_true(out.high_s / out.low_s > in.high_s / in.low_s); /* never seen: wider */
+        /* never seen: wider */
+        if (i % 6 == 0) assert_true(out.high_s / out.low_s > in.high_s / in.low_s);
     }
     assert_in_range(inside, 510, 582); /* 85 to 97 % */
     const cd_library_op_coverage *all =
@@ -371,7 +374,8 @@ static void reasons(void **state) {
         assert_true(i == 2 || i == 3 || i == 6 ? isnan(width[i]) : width[i] > 0);
         assert_true(y > 0);
     }
-    /* of several reasons the widest counts: that of far larger rows, whatever the device. No time is below what the device can, so widths differ below that. */
+    /* of several reasons the widest counts: that of far larger rows, whatever the device. No time
+     * is below what the device can, so widths differ below that. */
     assert_true(spread[1] > spread[0] && spread[4] > spread[0] && spread[5] >= spread[4]);
     assert_true(width[1] > width[0] && width[4] > width[0]);
     const cd_library_op_apart apart = cd_library_op_model_apart(l.model, &large, l4);
@@ -406,9 +410,8 @@ static void intervals_survive_the_file(void **state) {
                                         .n = 100,
                                         .k = 1};
         const cd_device *d = named(f, many[i / 6 % 6]);
-        const bool known =
-            r.kind == CD_LIBRARY_OP_ADD &&
-            r.dtype == CD_LIBRARY_OP_DTYPE_F32; /* no row has another operator or type */
+        /* no row has another operator or type */
+        const bool known = r.kind == CD_LIBRARY_OP_ADD && r.dtype == CD_LIBRARY_OP_DTYPE_F32;
         double y;
         const cd_library_op_range a = range_of(l.model, &r, d, &y), b = range_of(m, &r, d, &y);
         assert_int_equal(a.unlike, b.unlike);
@@ -438,9 +441,8 @@ static void intervals_survive_the_file(void **state) {
     cd_library_op_model_free(m);
     assert_true(cd_library_op_model_from_bytes(again.p, again.n, &m, &err) != CDMPP_OK);
     assert_non_null(strstr(err.key, "between"));
-    assert_ok(cd_library_op_model_from_bytes(
-        l.file.p, l.file.n, &m,
-        &err)); /* as programs before wrote them: a scale for all that a new device misses */
+    /* as programs before wrote them: a scale for all that a new device misses */
+    assert_ok(cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err));
     for (size_t i = 0; i < m->n_spread; i++) m->spread[i].freedom = 0;
     cd_buf_clear(&again);
     assert_ok(cd_library_op_model_encode(m, "", &again, &err));
@@ -454,8 +456,8 @@ static void intervals_survive_the_file(void **state) {
                               then = range_of(m, &row, named(f, "l4"), &at);
     assert_true(then.low_s < at && at < then.high_s && then.high_s < now.high_s);
     cd_library_op_model_free(m);
-    assert_ok(cd_library_op_model_load(OLD, &m,
-                                       &err)); /* does not tell sizes; its copy does not either */
+    /* does not tell sizes; its copy does not either */
+    assert_ok(cd_library_op_model_load(OLD, &m, &err));
     cd_buf_clear(&again);
     assert_ok(cd_library_op_model_encode(m, "", &again, &err));
     cd_library_op_model_free(m);
@@ -469,22 +471,22 @@ static void intervals_survive_the_file(void **state) {
 /* No interval is said to be none, never one of width 0. */
 static void no_interval(void **state) {
     fixture *f = *state;
-    const cd_library_op_record row = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 64, .n = 256, .k = 1},
-                               gelu = {
-                                   .kind = CD_LIBRARY_OP_GELU, .b = 1, .m = 64, .n = 256, .k = 1};
+    const cd_library_op_record row = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 64, .n = 256, .k = 1};
+    const cd_library_op_record gelu = {
+        .kind = CD_LIBRARY_OP_GELU, .b = 1, .m = 64, .n = 256, .k = 1};
     cd_library_op_model *m;
     cdmpp_err err = {0};
     double y;
     assert_ok(cd_library_op_model_load(OLD, &m, &err));
     cd_library_op_range v = range_of(m, &row, named(f, "t4"), &y);
     assert_true(isnan(v.low_s) && isnan(v.high_s) && v.spread == 0 && v.unlike == 0 && y > 0);
-    assert_int_equal(range_of(m, &gelu, named(f, "t4"), &y).unlike,
-                     0); /* the file does not tell operators of a class */
+    /* the file does not tell operators of a class */
+    assert_int_equal(range_of(m, &gelu, named(f, "t4"), &y).unlike, 0);
     v = range_of(m, &row, named(f, "h100"), &y);
     assert_true(isnan(v.low_s) && v.unlike == CD_LIBRARY_OP_UNLIKE_DEVICE);
     cd_library_op_model_free(m);
-    cd_library_op_train_result l = train_noisy(
-        f, 2, "operators.calibration_rows=300"); /* two devices say nothing of a third */
+    /* two devices say nothing of a third */
+    cd_library_op_train_result l = train_noisy(f, 2, "operators.calibration_rows=300");
     assert_true(isnan(range_of(l.model, &row, named(f, "t4"), &y).low_s));
     assert_true(range_of(l.model, &row, named(f, many[0]), &y).low_s > 0);
     cd_library_op_train_result_free(&l);

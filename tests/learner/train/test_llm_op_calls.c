@@ -1,4 +1,5 @@
-/* llm_op_calls: kernels that wait for the host and kernels that serve query heads alone are found, others are not; the file keeps what was found, answers use it. */
+/* llm_op_calls: kernels that wait for the host and kernels that serve query heads alone are found,
+ * others are not; the file keeps what was found, answers use it. */
 #include "base/io/io.h"
 #include "learner/train/train_internal.h"
 #include "check.h"
@@ -144,14 +145,15 @@ static cdmpp_status spoilt(const cd_buf *file, const char *old, const char *new)
 
 TEST(damaged) {
     const cd_buf *file = &((fixture *)*state)->l.file;
-    assert_int_equal(spoilt(file, "\"calls\"", "\"cal1s\""),
-                     CDMPP_OK); /* without them nothing is known of the kernels */
+    /* without them nothing is known of the kernels */
+    assert_int_equal(spoilt(file, "\"calls\"", "\"cal1s\""), CDMPP_OK);
     assert_int_equal(spoilt(file, "\"maker\":0", "\"maker\":1"), CDMPP_ERANGE);
     assert_int_equal(spoilt(file, "\"alone\":0", "\"alone\":2"), CDMPP_ERANGE);
     assert_int_equal(spoilt(file, "\"host_s\"", "\"hast_s\""), CDMPP_ESCHEMA);
 }
 
-/* A GPU that was not trained on: no call below the floor, and decode as if each head stood alone. */
+/* A GPU that was not trained on: no call below the floor, and decode as if each head stood
+ * alone. */
 TEST(answers_of_a_new_device) {
     fixture *f = *state;
     cd_llm_op_asker *a;

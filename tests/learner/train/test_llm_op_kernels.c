@@ -1,4 +1,5 @@
-/* llm_op_kernels: a question without a kernel, or of a library without a version, is answered by what was measured nearest, and of those alike by the fastest. */
+/* llm_op_kernels: a question without a kernel, or of a library without a version, is answered by
+ * what was measured nearest, and of those alike by the fastest. */
 #include "learner/train/train.h"
 #include "check.h"
 #include "fault.h"
@@ -28,10 +29,8 @@ static void measure(fixture *f, double m, uint16_t stack, uint16_t kernel, doubl
 
 static int up(void **state) {
     static fixture f;
-    static const char *const device[] = {"h100", "l40s", "a100-sxm4-80gb"}, *const name[] = {
-                                                                                "kernel_a",
-                                                                                "kernel_b", "vllm",
-                                                                                "vllm-2", "vllm-?"};
+    static const char *const device[] = {"h100", "l40s", "a100-sxm4-80gb"};
+    static const char *const name[] = {"kernel_a", "kernel_b", "vllm", "vllm-2", "vllm-?"};
     cdmpp_err err = {0};
     uint32_t k;
     memset(&f, 0, sizeof f);
@@ -92,14 +91,14 @@ TEST(nearest_then_fastest) {
     assert_int_equal(ask(f, 8, 1, 0, false).kernel, B);
     assert_int_equal(ask(f, 8, 1, 0, true).kernel, 0);
     is(ask(f, 8, 1, A, false), CD_LLM_OP_MEASURED, 3e-5); /* a kernel that is named stays */
-    is(ask(f, 64, 1, 0, false), CD_LLM_OP_MEASURED,
-       9e-3); /* however slow: the other one was not measured there */
+    /* however slow: the other one was not measured there */
+    is(ask(f, 64, 1, 0, false), CD_LLM_OP_MEASURED, 9e-3);
     is(ask(f, 256, 1, 0, false), CD_LLM_OP_MEASURED, 1e-6);
     is(ask(f, 256, 1, B, true), ask(f, 256, 1, B, false).how, ask(f, 256, 1, B, false).latency_s);
     is(ask(f, 48, 1, 0, false), CD_LLM_OP_INTERPOLATED,
        fmin(ask(f, 48, 1, A, false).latency_s, ask(f, 48, 1, B, false).latency_s));
-    assert_int_equal(ask(f, 8, 1, 0, true).how,
-                     CD_LLM_OP_PREDICTED); /* who chooses kernels himself */
+    /* who chooses kernels himself */
+    assert_int_equal(ask(f, 8, 1, 0, true).how, CD_LLM_OP_PREDICTED);
     const double one = ask(f, 4096, 1, A, false).latency_s,
                  other = ask(f, 4096, 1, B, false).latency_s,
                  none = ask(f, 4096, 1, 0, true).latency_s;
@@ -123,7 +122,8 @@ TEST(seconds_alone) {
     assert_true(ask(f, 4096, 1, 0, true).low_s > 0);
 }
 
-/* "vllm" is each version that was measured; a version that was not is none of them, nor is another library. */
+/* "vllm" is each version that was measured; a version that was not is none of them, nor is another
+ * library. */
 TEST(a_library) {
     const fixture *f = *state;
     is(ask(f, 8, VLLM, 0, false), CD_LLM_OP_MEASURED, 1e-5);
@@ -137,7 +137,8 @@ TEST(a_library) {
 
 static double width(cd_llm_op_answer v) { return log(v.high_s / v.low_s); }
 
-/* A library that no training saw is as wide as libraries that were held out, a kernel that none saw has no interval: too few rows tell of kernels. None that is named has its own, and so has a known
+/* A library that no training saw is as wide as libraries that were held out, a kernel that none saw
+ * has no interval: too few rows tell of kernels. None that is named has its own, and so has a known
  * library without a version. */
 TEST(new_names) {
     fixture *f = *state;
@@ -156,9 +157,9 @@ TEST(new_names) {
 }
 
 static void same(const cd_llm_op_answer *a, const cd_llm_op_answer *b) {
+    /* to the bit, NaN too */
     assert_memory_equal(&a->latency_s, &b->latency_s,
-                        offsetof(cd_llm_op_answer, few) -
-                            offsetof(cd_llm_op_answer, latency_s)); /* to the bit, NaN too */
+                        offsetof(cd_llm_op_answer, few) - offsetof(cd_llm_op_answer, latency_s));
     assert_true(a->how == b->how && a->news == b->news && a->few == b->few &&
                 a->stack == b->stack && a->kernel == b->kernel);
 }

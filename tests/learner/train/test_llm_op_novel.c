@@ -1,4 +1,5 @@
-/* llm_op_novel: a training holds out libraries, kernels and types; how far off these are is known of made-up times. */
+/* llm_op_novel: a training holds out libraries, kernels and types; how far off these are is known
+ * of made-up times. */
 #include "learner/train/train.h"
 #include "check.h"
 #include "made_llm_ops.h"
@@ -17,7 +18,8 @@ typedef struct {
     cd_llm_op_train_result l;
 } fixture;
 
-/* Each library takes a factor of its own, each kernel another: one has two. Products in bfloat16, in fp8 twice as long beside their estimate. */
+/* Each library takes a factor of its own, each kernel another: one has two. Products in bfloat16,
+ * in fp8 twice as long beside their estimate. */
 static double factor(uint16_t stack, uint16_t kernel, uint8_t type) {
     static const double of[] = {1, 1, 1.5, 0.8, 1.2, 2};
     return of[stack] * (kernel % 2 ? 1.1 : 0.9) * (type == CD_LLM_OP_T_FP8 ? 2 : 1);
@@ -69,7 +71,8 @@ static int down(void **state) {
     return 0;
 }
 
-/* A library held out is off by its factor against those of the others, a kernel by 1.22, a type by 2. */
+/* A library held out is off by its factor against those of the others, a kernel by 1.22, a type by
+ * 2. */
 TEST(as_far_as_they_are) {
     const fixture *f = *state;
     const cd_novelty *v = f->l.model->novel[CD_LLM_OP_PRODUCT];
@@ -81,14 +84,14 @@ TEST(as_far_as_they_are) {
     assert_close(v[CD_LLM_OP_NOVEL_KERNEL].between, log(1.1 / 0.9), 0.15, 0);
     assert_close(v[CD_LLM_OP_NOVEL_TYPE].between, log(2), 0.15, 0);
     for (int k = 0; k < 3; k++) assert_true(v[k].rest[2] < 0.2);
-    assert_close(
-        v[CD_LLM_OP_NOVEL_STACK].rest[0], log(1.1 / 0.9) / 2, 0.1,
-        0); /* who does not know a library does not know its kernels, which are off to both sides */
+    /* who does not know a library does not know its kernels, which are off to both sides */
+    assert_close(v[CD_LLM_OP_NOVEL_STACK].rest[0], log(1.1 / 0.9) / 2, 0.1, 0);
     for (int k = 1; k < CD_LLM_OP_N_FAMILY; k++)
         assert_int_equal(f->l.model->novel[k][CD_LLM_OP_NOVEL_TYPE].n_value, 0);
 }
 
-/* One more library of such a factor is inside; what the model says of it is what the experiments say. */
+/* One more library of such a factor is inside; what the model says of it is what the experiments
+ * say. */
 TEST(one_more) {
     fixture *f = *state;
     cd_llm_op_asker *a;

@@ -1,4 +1,5 @@
-/* llm_op_shift: answers that may be off either way are lowered; what trees learned counts by the share that holds for devices that were left out. */
+/* llm_op_shift: answers that may be off either way are lowered; what trees learned counts by the
+ * share that holds for devices that were left out. */
 #include "learner/train/train_internal.h"
 #include "check.h"
 
@@ -20,8 +21,8 @@ TEST(lowered) {
     assert_true(of(residual, fold, N).shift == 0);
     for (size_t i = 0; i < N; i++) residual[i] = -0.2;
     assert_true(fabs(of(residual, fold, N).shift - (-0.1)) < 0.006); /* half */
-    for (size_t i = 0; i < N; i++)
-        residual[i] = i / 3 % 2 ? 0.5 : -0.5; /* twice as long costs more than half as long */
+    /* twice as long costs more than half as long */
+    for (size_t i = 0; i < N; i++) residual[i] = i / 3 % 2 ? 0.5 : -0.5;
     const double even = of(residual, fold, N).shift;
     assert_true(even < -0.1 && even > -0.4);
 }
@@ -36,7 +37,8 @@ TEST(folds_count_alike) {
     assert_true(of(residual, fold, 102).shift == 0);
 }
 
-/* The truth is a part of what trees say: the share is half of the way from 1 to that part, as with the shift. */
+/* The truth is a part of what trees say: the share is half of the way from 1 to that part, as with
+ * the shift. */
 TEST(share_that_holds) {
     static const double part[] = {1, 0.8, 0.5};
     double target[N], residual[N];

@@ -1,4 +1,5 @@
-/* llm_op_train: learns made-up factors; answers what was measured, what lies between, and what is elsewhere; its file gives the same answers. */
+/* llm_op_train: learns made-up factors; answers what was measured, what lies between, and what is
+ * elsewhere; its file gives the same answers. */
 #include "learner/train/train.h"
 #include "base/io/io.h"
 #include "check.h"
@@ -159,7 +160,8 @@ TEST(what_is_new) {
     cd_llm_op_asker_free(a);
 }
 
-/* A new GPU runs everything at 1.5 times the time: a few measured rows say so, of its other rows too; its interval moves with the answer. */
+/* A new GPU runs everything at 1.5 times the time: a few measured rows say so, of its other rows
+ * too; its interval moves with the answer. */
 TEST(few_rows_of_a_new_device) {
     fixture *f = *state;
     cd_llm_op_table t = {0};
@@ -212,7 +214,8 @@ TEST(levels) {
     cd_llm_op_asker_free(a);
 }
 
-/* Many at once are answered as one by one: measured, between, known and new devices, in any order. */
+/* Many at once are answered as one by one: measured, between, known and new devices, in any
+ * order. */
 TEST(many_at_once) {
     enum { N = 150 };
     fixture *f = *state;
@@ -250,9 +253,9 @@ TEST(many_at_once) {
 }
 
 static void same(const cd_llm_op_answer *a, const cd_llm_op_answer *b) {
+    /* to the bit, NaN too */
     assert_memory_equal(&a->latency_s, &b->latency_s,
-                        offsetof(cd_llm_op_answer, few) -
-                            offsetof(cd_llm_op_answer, latency_s)); /* to the bit, NaN too */
+                        offsetof(cd_llm_op_answer, few) - offsetof(cd_llm_op_answer, latency_s));
     assert_true(a->how == b->how && a->news == b->news && a->few == b->few);
 }
 
@@ -263,14 +266,15 @@ static cd_llm_op_record any_kind(uint64_t i) {
     cd_llm_op_record r = made_llm_gemm(n, wide, 512, (uint16_t)(1 + (w >> 24) % 2));
     if (w % 3 == 0) return r;
     r.kind = w % 3 == 1 ? CD_LLM_OP_MOE : CD_LLM_OP_DECODE;
-    const double moe[] = {n, 1024, 512, 2, wide / 32, 1, 1},
-                 decode[] = {16 * n - 1, 4, 32, 8, wide / 4, 0};
+    const double moe[] = {n, 1024, 512, 2, wide / 32, 1, 1};
+    const double decode[] = {16 * n - 1, 4, 32, 8, wide / 4, 0};
     memcpy(r.size, w % 3 == 1 ? moe : decode, w % 3 == 1 ? sizeof moe : sizeof decode);
     r.skew = w % 3 == 1 && w >> 32 & 1 ? 1.2 : 0;
     return r;
 }
 
-/* Kinds, devices and types in any order and number, with errors between them: as one by one. The GPU that is not trained on has measured rows of one kind. */
+/* Kinds, devices and types in any order and number, with errors between them: as one by one. The
+ * GPU that is not trained on has measured rows of one kind. */
 TEST(many_of_all_kinds) {
     enum { N = 700, TRAINED = 600 };
     static const size_t number[] = {1, 3, 63, 64, 65, 128, 129, 255, 256, 257, N};
@@ -305,8 +309,8 @@ TEST(many_of_all_kinds) {
     }
     for (size_t k = 0; k < 2 * sizeof number / sizeof *number; k++) {
         const size_t n = number[k / 2], from = N - n;
-        cd_llm_op_asker *a,
-            *alone; /* alone: what trees expect of measured rows is computed row by row, too */
+        /* alone: what trees expect of measured rows is computed row by row, too */
+        cd_llm_op_asker *a, *alone;
         assert_ok(cd_llm_op_asker_new(l.model, k % 2 ? &t : NULL, &t.names, &a, &err));
         assert_ok(cd_llm_op_asker_new(l.model, k % 2 ? &t : NULL, &t.names, &alone, &err));
         assert_ok(cd_llm_op_ask_many(a, r + from, d + from, n, 0.9, v, whys, &err));
@@ -351,7 +355,8 @@ TEST(file) {
     cd_threads_free(pool);
 }
 
-/* fp8 rows of an A100 are counted and left out; with nothing else there is nothing to train on. Two GPUs give no interval for a third. */
+/* fp8 rows of an A100 are counted and left out; with nothing else there is nothing to train on. Two
+ * GPUs give no interval for a third. */
 TEST(little_to_train_on) {
     fixture *f = *state;
     cd_llm_op_table t = {0};
@@ -375,8 +380,9 @@ TEST(little_to_train_on) {
     cd_llm_op_table_free(&t);
 }
 
-/* Large operators are nearer to the estimate than small ones, on all GPUs: also a GPU that no row is of is answered so. Trees that must rise with the sizes would answer the largest ones
- * with the share of those before. */
+/* Large operators are nearer to the estimate than small ones, on all GPUs: also a GPU that no row
+ * is of is answered so. Trees that must rise with the sizes would answer the largest ones with the
+ * share of those before. */
 TEST(large_ones_of_a_new_device) {
     fixture *f = *state;
     cd_llm_op_table t = {0};
@@ -421,7 +427,8 @@ TEST(refused) {
     cd_config_free(&c);
 }
 
-/* Headers that the fuzzer begins with are read up to the trees, which they have not: a header of another version would be refused at its first words. */
+/* Headers that the fuzzer begins with are read up to the trees, which they have not: a header of
+ * another version would be refused at its first words. */
 TEST(seeds_of_the_fuzzer) {
     static const char *const seed[] = {"tests/fuzz/seeds/llm_opmodel/header.json",
                                        "tests/fuzz/seeds/llm_opmodel/calls.json"};
@@ -444,7 +451,8 @@ TEST(seeds_of_the_fuzzer) {
     }
 }
 
-/* One device's times scatter as the others' do not. Trees of the spread know it by its description; of a fourth device nobody knows to which of them it is like. */
+/* One device's times scatter as the others' do not. Trees of the spread know it by its description;
+ * of a fourth device nobody knows to which of them it is like. */
 TEST(spread_of_devices) {
     fixture *f = *state;
     cd_llm_op_table t = {0};
@@ -463,7 +471,8 @@ TEST(spread_of_devices) {
     cd_llm_op_table_free(&t);
 }
 
-/* Where all devices scatter alike the interval of a fourth one is wider by the root of 1 + 1 / 3, and that of those that were seen is not. */
+/* Where all devices scatter alike the interval of a fourth one is wider by the root of 1 + 1 / 3,
+ * and that of those that were seen is not. */
 TEST(spread_of_like_devices) {
     fixture *f = *state;
     cd_llm_op_table t = {0};
@@ -474,9 +483,9 @@ TEST(spread_of_like_devices) {
     assert_ok(cd_llm_op_table_index(&t, &err));
     assert_ok(cd_llm_op_train(&f->c, &t, SETS, NULL, NULL, NULL, &l, &err));
     const cd_llm_op_part *p = l.model->part[CD_LLM_OP_PRODUCT];
+    /* 1.07 without */
     for (size_t k = 2; k < CD_LLM_OP_LEVELS; k += 2)
-        assert_true(p[CD_LLM_OP_SET_UNSEEN].times[k] >
-                    1.15 * p[CD_LLM_OP_SET_SEEN].times[k]); /* 1.07 without */
+        assert_true(p[CD_LLM_OP_SET_UNSEEN].times[k] > 1.15 * p[CD_LLM_OP_SET_SEEN].times[k]);
     cd_llm_op_train_result_free(&l);
     cd_llm_op_table_free(&t);
 }

@@ -60,7 +60,9 @@ static int down(void **state) {
     return 0;
 }
 
-/* Boards of one chip are twins whatever their memory and their power. Another count of matrix operations in a clock, another cache, another process, or many fewer multiprocessors are another chip. */
+/* Boards of one chip are twins whatever their memory and their power. Another count of matrix
+ * operations in a clock, another cache, another process, or many fewer multiprocessors are another
+ * chip. */
 TEST(which_they_are) {
     const fixture *f = *state;
     const cd_llm_op_family p = CD_LLM_OP_PRODUCT;
@@ -104,16 +106,16 @@ TEST(what_tells_them_apart) {
         OTHER(l2_kb, CD_DEVICE_UNKNOWN, false);
     OTHER(bf16_tflops, d.bf16_tflops / 2, false), OTHER(fp8_tflops, 0, false),
         OTHER(int8_tops, d.int8_tops / 2, false);
-    OTHER(bf16_tflops, CD_DEVICE_UNKNOWN, true),
-        OTHER(fp8_tflops, CD_DEVICE_UNKNOWN, true); /* the others must do */
+    /* the others must do */
+    OTHER(bf16_tflops, CD_DEVICE_UNKNOWN, true), OTHER(fp8_tflops, CD_DEVICE_UNKNOWN, true);
     v = d, v.bf16_tflops = CD_DEVICE_UNKNOWN;
-    assert_false(cd_llm_op_twin_is(
-        &v, &d, CD_LLM_OP_PRODUCT)); /* of what was trained on the main one must be known */
+    /* of what was trained on the main one must be known */
+    assert_false(cd_llm_op_twin_is(&v, &d, CD_LLM_OP_PRODUCT));
 #undef OTHER
     assert_ptr_equal(cd_llm_op_twin_of(f->m, f->rtx, CD_LLM_OP_PRODUCT), NULL);
     assert_string_equal(cd_llm_op_twin_of(f->m, f->h200, CD_LLM_OP_PRODUCT)->name, "h100");
-    assert_ptr_equal(cd_llm_op_twin_of(f->m, f->h200, CD_LLM_OP_FAMILY_PREFILL),
-                     NULL); /* nothing of that family was trained on */
+    /* nothing of that family was trained on */
+    assert_ptr_equal(cd_llm_op_twin_of(f->m, f->h200, CD_LLM_OP_FAMILY_PREFILL), NULL);
 }
 
 /* Of several the nearest. */
@@ -156,7 +158,8 @@ static void check(const fixture *f, const cd_llm_op_asker *a, const cd_llm_op_re
     assert_close(v.low_s * v.high_s, v.latency_s * v.latency_s, 1e-9, 0);
 }
 
-/* Measured, interpolated and predicted on the twin; the interval is that of an answer without its rows, and holds the difference of the estimates. */
+/* Measured, interpolated and predicted on the twin; the interval is that of an answer without its
+ * rows, and holds the difference of the estimates. */
 TEST(answers) {
     const fixture *f = *state;
     for (double m = 1; m < 4000; m *= 1.7) {
@@ -196,7 +199,8 @@ TEST(many) {
     }
 }
 
-/* Some measured rows of the GPU itself correct the twin's answer, not that of trees that saw no GPU. */
+/* Some measured rows of the GPU itself correct the twin's answer, not that of trees that saw no
+ * GPU. */
 TEST(rows_of_its_own) {
     const fixture *f = *state;
     cd_llm_op_table t = {0};
@@ -223,7 +227,8 @@ TEST(rows_of_its_own) {
     cd_llm_op_table_free(&t);
 }
 
-/* Float16 was not trained on: it is answered as bfloat16, also between measured rows, and its name is said. Fp8 is not like it. */
+/* Float16 was not trained on: it is answered as bfloat16, also between measured rows, and its name
+ * is said. Fp8 is not like it. */
 TEST(types_alike) {
     const fixture *f = *state;
     for (double m = 3; m < 2000; m *= 3) {
@@ -232,8 +237,8 @@ TEST(types_alike) {
         const cd_llm_op_answer a = ask(f->bare, &r, f->h100), b = ask(f->bare, &half, f->h100),
                                c = ask(f->bare, &half, f->h200);
         assert_close(a.latency_s, b.latency_s, 0, 0);
-        assert_true(a.high_s > a.latency_s &&
-                    isnan(b.high_s)); /* of one type alone nobody knows how another is off */
+        /* of one type alone nobody knows how another is off */
+        assert_true(a.high_s > a.latency_s && isnan(b.high_s));
         assert_true(!(a.news & CD_LLM_OP_NEW_TYPE) && b.news & CD_LLM_OP_NEW_TYPE);
         assert_true(!a.alike && b.alike == CD_LLM_OP_T_BF16 + 1 && c.alike == b.alike &&
                     ask(f->bare, &half, f->rtx).alike == b.alike);
@@ -250,7 +255,8 @@ TEST(types_alike) {
     }
 }
 
-/* Files of before do not describe their devices: no GPU is a twin of theirs. What is described is what was trained with. */
+/* Files of before do not describe their devices: no GPU is a twin of theirs. What is described is
+ * what was trained with. */
 TEST(files) {
     const fixture *f = *state;
     for (size_t i = 0; i < f->m->n_device; i++) {
@@ -268,7 +274,8 @@ TEST(files) {
     assert_null(cd_llm_op_twin_of(&m, f->h200, CD_LLM_OP_PRODUCT));
 }
 
-/* Only the A100 has rows of 8-bit integers. On others they are new, as wide as types that were held out; one alike of the GPU itself answers in its place, and is no surer. */
+/* Only the A100 has rows of 8-bit integers. On others they are new, as wide as types that were held
+ * out; one alike of the GPU itself answers in its place, and is no surer. */
 TEST(types_of_another) {
     const fixture *f = *state;
     const cd_device *const all[] = {f->h100, f->l40s, f->a100};
@@ -304,8 +311,8 @@ TEST(types_of_another) {
     assert_true(like.news & CD_LLM_OP_NEW_TYPE && like.alike == CD_LLM_OP_T_SQ + 1 &&
                 !ask(a, &r, f->h100).alike);
     assert_true(log(like.high_s / like.low_s) > 1.2 * log(own.high_s / own.low_s));
-    for (size_t i = 0; i < m->n_device; i++)
-        m->device[i].types[CD_LLM_OP_PRODUCT] = UINT32_MAX; /* as of an older file */
+    /* as of an older file */
+    for (size_t i = 0; i < m->n_device; i++) m->device[i].types[CD_LLM_OP_PRODUCT] = UINT32_MAX;
     r.type = r.kv = CD_LLM_OP_T_SQ;
     assert_false(ask(a, &r, f->h100).news & CD_LLM_OP_NEW_TYPE);
     r.type = r.kv = CD_LLM_OP_T_INT8;
@@ -339,7 +346,8 @@ static cd_llm_op_answer both(const cd_llm_op_asker *a, const cd_llm_op_record *r
 
 enum { A = 1, B };
 
-/* Kernel B ran on the H100 alone at this size, and faster: what was measured on the GPU itself is nearer. Where only the twin was measured, so are its kernels asked, whatever else has rows. */
+/* Kernel B ran on the H100 alone at this size, and faster: what was measured on the GPU itself is
+ * nearer. Where only the twin was measured, so are its kernels asked, whatever else has rows. */
 TEST(left_open) {
     const fixture *f = *state;
     cd_llm_op_table t = {0};
@@ -367,7 +375,8 @@ TEST(left_open) {
     cd_llm_op_table_free(&t);
 }
 
-/* The twin's description does not tell how fast it is in a type: trees that saw no GPU answer, as without a twin. */
+/* The twin's description does not tell how fast it is in a type: trees that saw no GPU answer, as
+ * without a twin. */
 TEST(types_of_one_alone) {
     const fixture *f = *state;
     cd_llm_op_record r = made_llm_gemm(70, 390, 720, 1);
@@ -396,6 +405,58 @@ TEST(trained_on) {
     assert_null(cd_llm_op_twin_of(&m, &again, CD_LLM_OP_PRODUCT));
     v[1].family[0] = false;
     assert_string_equal(cd_llm_op_twin_of(&m, &again, CD_LLM_OP_PRODUCT)->name, "h100");
+}
+
+/* A GPU of the training without rows of a type: its twin has them, and knows more than trees that
+ * never saw the type there. */
+TEST(trained_on_without_a_type) {
+    const fixture *f = *state;
+    const uint32_t all = UINT32_MAX, plain = all & ~(1u << CD_LLM_OP_T_FP8);
+    cd_device again = *f->h100;
+    again.name = "again", again.bandwidth_gb_s *= 1.4;
+    cd_llm_op_model_device v[] = {
+        {.name = "again", .about = again, .family = {true}, .types = {plain}},
+        {.name = "h100", .about = *f->h100, .family = {true}, .types = {all}}};
+    const cd_llm_op_model m = {.device = v, .n_device = 2};
+    cd_llm_op_record r = made_llm_gemm(70, 390, 720, 1);
+    r.type = r.kv = CD_LLM_OP_T_FP8;
+    assert_ptr_equal(cd_llm_op_twin_for(&m, &r, &again), &v[1].about);
+    assert_null(cd_llm_op_twin_for(&m, &r, f->h100));
+    v[1].types[0] = plain; /* nobody has them: it answers for itself */
+    assert_null(cd_llm_op_twin_for(&m, &r, &again));
+    r.type = r.kv = CD_LLM_OP_T_BF16;
+    assert_null(cd_llm_op_twin_for(&m, &r, &again));
+}
+
+/* Of such an answer the type is new, and its interval is the twin's and the difference of the
+ * boards. */
+TEST(answer_of_a_type_by_the_twin) {
+    const fixture *f = *state;
+    cd_llm_op_record r = made_llm_gemm(70, 390, 720, 1);
+    cd_llm_op_model_device *h100 = NULL;
+    cd_llm_op_model_device h200 = {
+        .name = "h200", .about = *f->h200, .family = {true}, .types = {1u << CD_LLM_OP_T_INT8}};
+    cd_llm_op_model_device grown[8];
+    cd_llm_op_asker *a;
+    cdmpp_err err = {0};
+    assert_true(f->m->n_device < 8);
+    memcpy(grown, f->m->device, f->m->n_device * sizeof *grown);
+    for (size_t i = 0; i < f->m->n_device; i++)
+        if (!strcmp(grown[i].name, "h100")) h100 = &grown[i];
+    assert_non_null(h100);
+    const cd_llm_op_answer of = ask(f->bare, &r, f->h100), unseen = ask(f->bare, &r, f->h200);
+    grown[f->m->n_device] = h200;
+    cd_llm_op_model m = *f->m;
+    m.device = grown, m.n_device++;
+    assert_ok(cd_llm_op_asker_new(&m, NULL, &f->t.names, &a, &err));
+    const cd_llm_op_answer v = ask(a, &r, f->h200);
+    assert_string_equal(v.twin, "h100");
+    assert_int_equal(v.news, of.news | CD_LLM_OP_NEW_TYPE);
+    assert_true(v.latency_s == unseen.latency_s && v.low_s == unseen.low_s &&
+                v.high_s == unseen.high_s);
+    grown[f->m->n_device].types[0] |= 1u << CD_LLM_OP_T_BF16;
+    assert_null(ask(a, &r, f->h200).twin);
+    cd_llm_op_asker_free(a);
 }
 
 /* A model of one GPU answers its twins, and rows of their own correct that. */
@@ -432,4 +493,4 @@ TEST(trained_on_one) {
 
 TESTS(up, down, which_they_are, what_tells_them_apart, the_nearest, answers, many, rows_of_its_own,
       types_alike, types_of_another, files, left_open, types_of_one_alone, trained_on,
-      trained_on_one)
+      trained_on_without_a_type, answer_of_a_type_by_the_twin, trained_on_one)

@@ -105,10 +105,11 @@ static void there_and_back(void **s) {
     cd_member_checkpoint k;
     bool found;
     heard h = {0}, again = {0};
-    cd_member_checkpoint_log told = {.tick = hear, .ctx = &h},
-                             retold = {.tick = hear, .ctx = &again};
-    cd_member e = make_net(), got = {.kind = CD_MEMBER_MLP, .fold = 0},
-              other = {.kind = CD_MEMBER_MLP, .fold = 1};
+    cd_member_checkpoint_log told = {.tick = hear, .ctx = &h};
+    cd_member_checkpoint_log retold = {.tick = hear, .ctx = &again};
+    cd_member e = make_net();
+    cd_member got = {.kind = CD_MEMBER_MLP, .fold = 0};
+    cd_member other = {.kind = CD_MEMBER_MLP, .fold = 1};
     make(&m);
     assert_ok(cd_member_checkpoint_open(&k, dir, &m.t, NULL, &err));
     assert_ok(cd_member_checkpoint_read(&k, "mlp", &retold, &got, &found, &err));

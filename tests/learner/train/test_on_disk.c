@@ -109,7 +109,8 @@ static void networks_are_the_same_to_the_bit(void **s) {
     cd_learner_result_free(&b);
 }
 
-/* Trees see bins in place of values; all programs have room, but for half of those for validation. */
+/* Trees see bins in place of values; all programs have room, but for half of those for
+ * validation. */
 static void trees_err_as_much(void **s) {
     cd_learner_result a, b;
     (void)s;
@@ -144,13 +145,14 @@ static void too_many_rows_are_drawn(void **s) {
     configure(&c, large, set);
     assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &l, &err));
     assert_non_null(strstr(l.notes.p, "sums: trees of a draw of "));
-    assert_int_equal(l.metrics[CD_SPLIT_PART_TEST].n,
-                     l.n_program[CD_SPLIT_PART_TEST]); /* figures are of all */
+    /* figures are of all */
+    assert_int_equal(l.metrics[CD_SPLIT_PART_TEST].n, l.n_program[CD_SPLIT_PART_TEST]);
     cd_learner_result_free(&l);
     cd_config_free(&c);
 }
 
-/* Programs of the training part are those above some random number. A draw by the same number would have none of them. */
+/* Programs of the training part are those above some random number. A draw by the same number would
+ * have none of them. */
 static void the_draw_is_not_the_split(void **s) {
     const char *const set[] = {"train.memory=8", "split.kind=record", "model.members=[sums]",
                                "train.rounds=2", NULL};

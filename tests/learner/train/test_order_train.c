@@ -1,4 +1,5 @@
-/* Members for the order of a task's programs: they give order_s and nothing else, live in the same file, and what is wrong with them is said. */
+/* Members for the order of a task's programs: they give order_s and nothing else, live in the same
+ * file, and what is wrong with them is said. */
 #include "learner/train/train_internal.h"
 #include "check.h"
 #include "fault.h"
@@ -94,7 +95,8 @@ TEST(seconds_stay_as_they_are) {
     assert_int_equal(cd_model_n_kind(with.model), 1);
 }
 
-/* Validation is out of fold; the share was chosen by it, so with a share of 0 among the choices the order is never worse there. */
+/* Validation is out of fold; the share was chosen by it, so with a share of 0 among the choices the
+ * order is never worse there. */
 TEST(figures_are_of_the_order) {
     assert_true(with.metrics[CD_SPLIT_PART_TEST].mape == without.metrics[CD_SPLIT_PART_TEST].mape);
     assert_true(with.metrics[CD_SPLIT_PART_VALID].mape ==
@@ -132,8 +134,8 @@ TEST(the_same_for_any_threads_and_after_a_stop) {
     char kept[96];
     snprintf(kept, sizeof kept, "%s/order/sums-1.member", folder);
     assert_int_equal(access(kept, F_OK), 0);
-    assert_ok(learn("model.order=[rows]", 1, NULL, with.model,
-                    &l)); /* from another model: trees are trained anew */
+    /* from another model: trees are trained anew */
+    assert_ok(learn("model.order=[rows]", 1, NULL, with.model, &l));
     assert_int_equal(cd_model_n_kind(cd_model_order(l.model)), 1);
     cd_learner_result_free(&l);
 }
@@ -179,7 +181,8 @@ TEST(a_wrong_header_is_refused_with_its_key) {
     }
 }
 
-/* A correction for a machine leaves the members where they are, and moves the order as it moves the seconds. */
+/* A correction for a machine leaves the members where they are, and moves the order as it moves the
+ * seconds. */
 TEST(a_corrected_model_keeps_the_order) {
     cd_here h = {.stands = 0,
                  .name = "mine",
@@ -203,7 +206,7 @@ TEST(a_corrected_model_keeps_the_order) {
     ask(m, false, is);
     assert_memory_equal(was, is, sizeof was);
     p = is[0];
-    cd_here_move(1, 1, (double)INFINITY, &p);
+    cd_here_move(1, 1, (double)INFINITY, 0, &p);
     assert_close(p.order_s / is[0].order_s, p.median_s / is[0].median_s, 1e-12, 0);
     cd_model_free(m);
     cd_buf_free(&b);

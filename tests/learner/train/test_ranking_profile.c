@@ -1,4 +1,5 @@
-/* Profile tuner: it learns, and what is said of it out of fold was said by networks that never saw the fold. */
+/* Profile tuner: it learns, and what is said of it out of fold was said by networks that never saw
+ * the fold. */
 #include "learner/train/train_internal.h"
 #include "check.h"
 #include "made_set.h"
@@ -96,7 +97,8 @@ static void one_network_that_saw_all_folds(void **s) {
     cd_model_free(again);
 }
 
-/* Other measurements in fold 1: what is said of fold 1 stays as it is to the bit, what is said of the others does not. */
+/* Other measurements in fold 1: what is said of fold 1 stays as it is to the bit, what is said of
+ * the others does not. */
 static void a_fold_does_not_judge_itself(void **s) {
     (void)s;
     cd_model *other;
@@ -124,7 +126,8 @@ static void bytes(const cd_model *of, cd_buf *out) {
     cd_buf_free(&json);
 }
 
-/* Answers out of fold know of all folds but one: the tuner learns from them, the networks that check it do not. */
+/* Answers out of fold know of all folds but one: the tuner learns from them, the networks that
+ * check it do not. */
 static void answers_of_other_folds_stay_out(void **s) {
     (void)s;
     cd_model *other;

@@ -57,8 +57,9 @@ static void test_scale_comes_out(void **state) {
     assert_close(got.ratio, 1, 0, 0);
 }
 
-/* Errors of a known width around the truth, and tasks whose level is off, too: the width is found, and nothing is left over once
- * the others are known, where the ratio over the prediction alone is far from 1. */
+/* Errors of a known width around the truth, and tasks whose level is off, too: the width is found,
+ * and nothing is left over once the others are known, where the ratio over the prediction alone is
+ * far from 1. */
 static void test_among_the_others(void **state) {
     enum { TASKS = 400, EACH = 20 };
     static double y[TASKS * EACH], p[TASKS * EACH];
@@ -108,11 +109,13 @@ static void test_devices_apart(void **state) {
 TEST(test_names_of_tasks) {
     static char *task[] = {"mm", "conv"};
     static const char *device[] = {"t4", "v100"};
-    uint32_t program[] = {0, 1, 2, 3, 4, 5}, of_task[] = {0, 0, 1, 0, 1, 1},
-             of_device[] = {0, 0, 0, 1, 0, 0}, group[] = {0, 0, 1, 2, 1, 1};
+    uint32_t program[] = {0, 1, 2, 3, 4, 5};
+    uint32_t of_task[] = {0, 0, 1, 0, 1, 1};
+    uint32_t of_device[] = {0, 0, 0, 1, 0, 0};
+    uint32_t group[] = {0, 0, 1, 2, 1, 1};
     cd_dataset d = {.task_name = task, .task = of_task};
-    cd_split split = {
-        .n_program = {[CD_SPLIT_PART_TRAIN] = 5}}; /* the last one is of another part */
+    /* the last one is of another part */
+    cd_split split = {.n_program = {[CD_SPLIT_PART_TRAIN] = 5}};
     cd_training_set t = {.d = &d,
                          .split = &split,
                          .group = group,

@@ -1,4 +1,5 @@
-/* What is printed of a training of library operators: counts, the check, intervals, and why there are none. */
+/* What is printed of a training of library operators: counts, the check, intervals, and why there
+ * are none. */
 #include "check.h"
 #include "learner/train/train.h"
 
@@ -7,7 +8,8 @@ static char file[77];
 static size_t by_entry[] = {3, 0, 4};
 static cd_library_op_spread spread[3];
 
-/* Two rows without a latency, seven excluded by the first and the last entry of three, three too many, one row of the check; intervals of two kinds of rows. */
+/* Two rows without a latency, seven excluded by the first and the last entry of three, three too
+ * many, one row of the check; intervals of two kinds of rows. */
 static void made(cd_library_op_model *m, cd_library_op_data *d, cd_library_op_score_row *row,
                  cd_library_op_train_result *l) {
     spread[2].held = CD_LIBRARY_OP_HELD_LARGE; /* none of devices */
@@ -72,8 +74,8 @@ TEST(operators_as_text) {
     memset(l.coverage, 0, sizeof l.coverage);
     l.coverage[CD_LIBRARY_OP_HELD_DEVICE][CD_N_LIBRARY_OP_CLASS] =
         (cd_library_op_coverage){4, 1, 2};
-    spread[2].held =
-        CD_LIBRARY_OP_HELD_DEVICE; /* three devices give an interval, though none that is left out of it */
+    /* three devices give an interval, though none that is left out of it */
+    spread[2].held = CD_LIBRARY_OP_HELD_DEVICE;
     is(&c, &d, &l,
        "10 of 22 rows trained on, 2 devices\n\nintervals of level 0.9, each fitted without the "
        "rows that it is asked about:\n\n"

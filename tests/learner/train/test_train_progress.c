@@ -57,8 +57,8 @@ static void figures(void **s) {
         cd_train_progress_step_at(&p, &t, 100 + (double)k);
     }
     assert_close(cd_train_progress_rate(&p, 111), 1000, 1e-12, 0);
-    assert_close(cd_train_progress_eta(&p, 111), 189, 1e-12,
-                 0); /* 89 steps, and 100 of a member to come */
+    /* 89 steps, and 100 of a member to come */
+    assert_close(cd_train_progress_eta(&p, 111), 189, 1e-12, 0);
     assert_string_equal(
         said(),
         "x: 0:10 rows: round 11/100, loss 0.5 train, 0.25 validation; 1k samples/s, ETA 3:09\n");

@@ -50,14 +50,15 @@ TEST(folds_of_tasks) {
     }
 }
 
-/* Programs without facts are no programs to learn a ratio from: the error says why, how many, and what can be done. */
+/* Programs without facts are no programs to learn a ratio from: the error says why, how many, and
+ * what can be done. */
 TEST(programs_without_facts) {
     cdmpp_err err = {0};
     cd_config c;
     cd_training_set t;
     configure(&c, "train.facts=prior", "device.file=configs/devices.yaml");
-    assert_status(cd_training_set_make(&t, &c, NULL, NULL, &err),
-                  CDMPP_ESCHEMA); /* "fast" is in no list of devices */
+    /* "fast" is in no list of devices */
+    assert_status(cd_training_set_make(&t, &c, NULL, NULL, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "device.file");
     cd_training_set_free(&t);
     assert_ok(cd_config_set(&c, "filter.facts=true", &err));
@@ -100,8 +101,8 @@ TEST(some_without_facts) {
     assert_ok(cd_training_set_make(&t, &c, d, NULL, &err));
     assert_int_equal(t.filter.drop[CD_FILTER_DROP_NO_FACTS], 3);
     for (size_t i = 0; i < d->n; i++) assert_true(cd_facts_input_has(&t.view, i) == (i >= 3));
-    assert_true(t.analytic[4 * CD_N_ANALYTIC + 3] <
-                t.analytic[5 * CD_N_ANALYTIC + 3]); /* the faster device computes faster */
+    /* the faster device computes faster */
+    assert_true(t.analytic[4 * CD_N_ANALYTIC + 3] < t.analytic[5 * CD_N_ANALYTIC + 3]);
     assert_int_equal(t.facts_set, CD_FACTS_OF_CPU);
     assert_int_equal(t.view.facts_without, 0);
     cd_training_set_free(&t);
@@ -197,20 +198,21 @@ TEST(auto_takes_facts_where_it_can) {
     becomes(&c, d, CD_FACTS_USE_PRIOR, NULL);
     assert_ok(cd_config_set(&c, "train.objective=rank", &err));
     becomes(&c, d, CD_FACTS_USE_NONE, "train.objective: log_latency");
-    assert_ok(
-        cd_config_set(&c, "model.members=[sums]", &err)); /* nothing reads facts: that is no news */
+    /* nothing reads facts: that is no news */
+    assert_ok(cd_config_set(&c, "model.members=[sums]", &err));
     becomes(&c, d, CD_FACTS_USE_NONE, NULL);
     cd_dataset_free(d);
     cd_config_free(&c);
     configure(&c, "train.facts=auto", "model.folds=1");
-    assert_ok(
-        cd_config_set(&c, "device.file=/no/such/file.yaml", &err)); /* somebody asked for it */
+    /* somebody asked for it */
+    assert_ok(cd_config_set(&c, "device.file=/no/such/file.yaml", &err));
     assert_status(cd_training_set_make(&t, &c, NULL, NULL, &err), CDMPP_EIO);
     cd_training_set_free(&t);
     cd_config_free(&c);
 }
 
-/* Files of an earlier version, and data that were loaded without: none, unless the filter asks for facts. */
+/* Files of an earlier version, and data that were loaded without: none, unless the filter asks for
+ * facts. */
 TEST(auto_of_data_without_facts) {
     const char *path = h5;
     cdmpp_err err = {0};
@@ -245,7 +247,8 @@ TEST(memory_ends_while_auto_is_decided) {
     cd_config_free(&c);
 }
 
-/* Networks a to f of four tasks each, g in two shapes, and one task that a and every other have in common. */
+/* Networks a to f of four tasks each, g in two shapes, and one task that a and every other have in
+ * common. */
 TEST(folds_of_networks) {
     enum { NETS = 8, EACH = 4, IN = NETS * EACH + NETS };
     static char *name[NETS] = {
@@ -286,8 +289,8 @@ TEST(folds_of_networks) {
         for (size_t i = 0; i < t.d->n; i++) {
             const uint32_t at = t.d->task[i], k = at / EACH;
             if (t.fold[i] == CD_FOLD_NEVER) continue;
-            if (at == NETS * EACH)
-                assert_int_equal(t.fold[i], CD_FOLD_ALWAYS); /* in several folds: in none */
+            /* in several folds: in none */
+            if (at == NETS * EACH) assert_int_equal(t.fold[i], CD_FOLD_ALWAYS);
             if (at >= NETS * EACH) continue;
             assert_true(in_a_fold(&t, i));
             assert_true(of[k] < 0 || of[k] == t.fold[i]);

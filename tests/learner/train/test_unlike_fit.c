@@ -51,8 +51,8 @@ TEST(trees_have_at_most_six_levels) {
                    flat = fit("train.max_depth=1", 4);
     assert_true(six.low < 0 && six.high > 0);
     assert_true(deep.low == six.low && deep.high == six.high);
-    assert_true(flat.low != six.low &&
-                flat.high != six.high); /* fewer levels than six are what the user wants */
+    /* fewer levels than six are what the user wants */
+    assert_true(flat.low != six.low && flat.high != six.high);
 }
 
 TEST(two_operators_leave_nothing_to_compare) {

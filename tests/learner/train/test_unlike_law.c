@@ -1,4 +1,5 @@
-/* unlike_law: on made kinds whose truth is known, nine in ten programs of the next kind are inside; few kinds are wider, one says nothing. */
+/* unlike_law: on made kinds whose truth is known, nine in ten programs of the next kind are inside;
+ * few kinds are wider, one says nothing. */
 #include "check.h"
 #include "learner/train/unlike_range.h"
 
@@ -40,7 +41,8 @@ static double inside(uint32_t kinds, double shift, double own) {
     return in;
 }
 
-/* A run's law holds more or less of what comes next, so that draws of one run go together: three deviations of 300 runs are some five percent. */
+/* A run's law holds more or less of what comes next, so that draws of one run go together: three
+ * deviations of 300 runs are some five percent. */
 TEST(nine_in_ten_of_the_next_kind) {
     static const struct {
         uint32_t kinds;
@@ -52,7 +54,8 @@ TEST(nine_in_ten_of_the_next_kind) {
     }
 }
 
-/* A law that was made of its own programs alone, as if each were a kind, holds too few: the test above would notice. */
+/* A law that was made of its own programs alone, as if each were a kind, holds too few: the test
+ * above would notice. */
 TEST(programs_are_no_kinds) {
     static cd_unlike_error e[MOST_KINDS * EACH];
     double in = 0;

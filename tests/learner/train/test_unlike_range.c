@@ -6,7 +6,8 @@
 
 enum { TASKS = 100, EACH = 3 };
 
-/* Task k lies k/100 outside; the programs of the first `n_new` tasks have new marks. Task 50 has as many programs as all others. */
+/* Task k lies k/100 outside; the programs of the first `n_new` tasks have new marks. Task 50 has as
+ * many programs as all others. */
 static size_t make(cd_unlike_range_program *v, uint32_t n_new) {
     size_t n = 0;
     for (uint32_t k = 0; k < TASKS; k++)
@@ -27,8 +28,8 @@ static void test_five_of_hundred(void **state) {
     for (uint32_t n_new = 0; n_new < 4; n_new++) {
         const size_t n = make(v, n_new);
         const double limit = cd_unlike_range_limit(v, n);
-        assert_close(limit, 0.95 + 0.01 * n_new, 1e-12,
-                     0); /* of 101 tasks, 5 % are 4 beside the next one */
+        /* of 101 tasks, 5 % are 4 beside the next one */
+        assert_close(limit, 0.95 + 0.01 * n_new, 1e-12, 0);
         assert_close(flagged(v, n, limit), 4, 1e-9, 0);
     }
 }

@@ -1,5 +1,5 @@
-/* Trees walked by us against XGBoost: the same bits for any depth, number of rows, missing values; and a file
- * cut or changed anywhere is an error or another forest, never a read outside. */
+/* Trees walked by us against XGBoost: the same bits for any depth, number of rows, missing values;
+ * and a file cut or changed anywhere is an error or another forest, never a read outside. */
 #include "learner/trees/trees.h"
 #include "check.h"
 
@@ -119,12 +119,48 @@ static bool read_at(const char *p, size_t n) {
     return is;
 }
 
+/* What a file leaves out is in no answer; the rest of it keeps its bytes. */
+TEST(without_what_no_answer_needs) {
+    cdmpp_err err = {0};
+    cd_buf whole = {0}, bare = {0}, again = {0};
+    cd_xgb *g = NULL, *less = NULL;
+    static float want[N], got[N];
+    fill();
+    train("6", ROUNDS, &whole);
+    assert_ok(cd_xgb_load(whole.p, whole.n, W, &g, &err));
+    assert_ok(cd_xgb_save_bare(g, &bare, &err));
+    assert_ok(cd_xgb_load(bare.p, bare.n, W, &less, &err));
+    assert_ok(cd_xgb_predict(g, x, N, W, want, &err));
+    assert_ok(cd_xgb_predict(less, x, N, W, got, &err));
+    assert_memory_equal(want, got, sizeof want);
+    assert_int_equal(bare.n, whole.n);
+    size_t changed = 0, other = 0;
+    for (size_t i = 0; i < whole.n; i++) {
+        changed += whole.p[i] != bare.p[i];
+        other += whole.p[i] != bare.p[i] && bare.p[i];
+    }
+    assert_true(changed > whole.n / 20 && !other);
+    assert_ok(cd_xgb_save_bare(less, &again, &err));
+    assert_memory_equal(again.p, bare.p, bare.n);
+    for (size_t cut = 0; cut < whole.n; cut += 1 + whole.n / 200) {
+        cd_buf part = {0};
+        cd_buf_put(&part, whole.p, cut);
+        assert_status(cd_tree_inference_forget(part.p, part.n, &err), CDMPP_EMODEL);
+        cd_buf_free(&part);
+    }
+    cd_xgb_free(g);
+    cd_xgb_free(less);
+    cd_buf_free(&whole);
+    cd_buf_free(&bare);
+    cd_buf_free(&again);
+}
+
 TEST(any_bytes_are_safe) {
     cd_buf file = {0};
     fill();
     train("3", 2, &file);
-    for (size_t n = 0; n < file.n; n++)
-        assert_false(read_at(file.p, n)); /* not even by its last bracket */
+    /* not even by its last bracket */
+    for (size_t n = 0; n < file.n; n++) assert_false(read_at(file.p, n));
     for (size_t i = 0; i < file.n; i++) {
         const char was = file.p[i];
         for (int k = 0; k < 4; k++) {
@@ -138,8 +174,8 @@ TEST(any_bytes_are_safe) {
     }
     cd_tree_inference *f = NULL;
     cdmpp_err err = {0};
-    assert_status(cd_tree_inference_read(file.p, file.n, 1, &f, &err),
-                  CDMPP_EMODEL); /* columns that there are not */
+    /* columns that there are not */
+    assert_status(cd_tree_inference_read(file.p, file.n, 1, &f, &err), CDMPP_EMODEL);
     assert_string_equal(err.key, "learner.learner_model_param.num_feature");
     assert_null(f);
     cd_buf_free(&file);
@@ -157,7 +193,8 @@ static size_t behind(const cd_buf *file, const char *key, int k) {
     return (size_t)(at - file->p);
 }
 
-/* The first leaf of tree k, whose arrays are "[$l#L", eight bytes of a count, and numbers of four bytes. */
+/* The first leaf of tree k, whose arrays are "[$l#L", eight bytes of a count, and numbers of four
+ * bytes. */
 static char *leaf(const cd_buf *file, int k) {
     const char *left = file->p + behind(file, "left_children[$l#L", k) + 8;
     char *cut = file->p + behind(file, "split_conditions[$d#L", k) + 8;
@@ -172,7 +209,8 @@ static void put_real(char *p, float v) {
     for (int i = 0; i < 4; i++) p[i] = (char)(w >> (24 - 8 * i));
 }
 
-/* No row may have an infinite score: leaves of two trees that are finite, and their sum is not, of either sign. */
+/* No row may have an infinite score: leaves of two trees that are finite, and their sum is not, of
+ * either sign. */
 TEST(leaves_add_up) {
     cd_buf file = {0};
     fill();
@@ -190,7 +228,8 @@ TEST(leaves_add_up) {
     cd_buf_free(&file);
 }
 
-/* Which tree each round begins with, as XGBoost writes it since 2.0: each number at least the one before, at most the number of trees. */
+/* Which tree each round begins with, as XGBoost writes it since 2.0: each number at least the one
+ * before, at most the number of trees. */
 TEST(rounds_rise) {
     static const struct {
         int n, v[4];
@@ -252,4 +291,4 @@ TEST(version_of_the_library) {
 }
 
 TESTS(NULL, NULL, version_of_the_library, errors_are_a_line, the_same_bits, as_it_was,
-      any_bytes_are_safe, leaves_add_up, rounds_rise)
+      without_what_no_answer_needs, any_bytes_are_safe, leaves_add_up, rounds_rise)

@@ -1,5 +1,6 @@
-/* The fast forms of trees (small nodes; bytes, many rows at once) against the plain walk: the same bits on random trees, with values that equal cuts, missing and infinite
- * ones; what does not fit into a form has none. */
+/* The fast forms of trees (small nodes; bytes, many rows at once) against the plain walk: the same
+ * bits on random trees, with values that equal cuts, missing and infinite ones; what does not fit
+ * into a form has none. */
 #include <math.h>
 #include <string.h>
 

@@ -10,7 +10,8 @@
 enum { N = 9000, W = 10, MOST = 256 };
 static float x[N * W];
 
-/* Continuous, few, none, one value; many zeros; as many values as bins, one less, one more; missing ones; negative. */
+/* Continuous, few, none, one value; many zeros; as many values as bins, one less, one more; missing
+ * ones; negative. */
 static void fill(void) {
     for (size_t i = 0; i < N; i++) {
         const double u = cd_rng_unit(1, i), v = cd_rng_unit(2, i);

@@ -67,6 +67,25 @@ static void models_tell_what_they_are(void **state) {
     cdmpp_model_free(read);
 }
 
+/* Without a path it is the model that commands take: here the one of the variable. */
+static void without_a_path(void **state) {
+    cdmpp_model *m = NULL;
+    cdmpp_err err = {0};
+    (void)state;
+    assert_int_equal(setenv("CDMPP_DEFAULT_MODEL", made_path(&api, MADE_TREES), 1), 0);
+    assert_ok(cdmpp_model_load(NULL, &m, &err));
+    assert_string_equal(cdmpp_model_info(m), cdmpp_model_info(api.model[MADE_TREES]));
+    cdmpp_model_free(m);
+    assert_int_equal(setenv("CDMPP_DEFAULT_MODEL", "", 1), 0);
+    assert_status(cdmpp_model_load(NULL, &m, &err), CDMPP_EUSAGE);
+    assert_non_null(strstr(err.msg, "there is no cost model"));
+    cdmpp_operators *o = NULL;
+    assert_status(cdmpp_operators_open(NULL, NULL, &o, &err), CDMPP_EUSAGE);
+    assert_non_null(strstr(err.msg, "no model of operators of language models"));
+    assert_null(o);
+    assert_int_equal(unsetenv("CDMPP_DEFAULT_MODEL"), 0);
+}
+
 static void tasks_that_are_not_used_are_told(void **state) {
     static const char again[] =
         "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [\n {\"workload_key\": "
@@ -79,8 +98,8 @@ static void tasks_that_are_not_used_are_told(void **state) {
     cdmpp_err err = {0};
     char text[400];
     assert_ok(cdmpp_tasks_new(&t, &err));
-    for (int k = 0; k < 2; k++)
-        assert_ok(cdmpp_tasks_load(t, matmul, &err)); /* the same again is not told */
+    /* the same again is not told */
+    for (int k = 0; k < 2; k++) assert_ok(cdmpp_tasks_load(t, matmul, &err));
     assert_null(cdmpp_tasks_warning(t, 0));
     assert_ok(cdmpp_tasks_add(t, "mine", again, sizeof again - 1, &err));
     assert_string_equal(cdmpp_err_format(cdmpp_tasks_warning(t, 0), text, sizeof text),
@@ -268,9 +287,9 @@ static void refused_allocations(void **state) {
     for (int m = 0; m < MADE_N_MODEL; m++) FAULT_SWEEP(f, 10) {
             const cdmpp_options o = {
                 .size = sizeof o, .device = "platinum-8272", .nearest_device = 1, .nthreads = 2};
+            /* one chunk: cd_mem counts for one thread */
             const cdmpp_batch b =
-                made_batch_of(&api, &all, m == MADE_TSF ? CDMPP_RECORDS : CDMPP_ROWS_F64, 0,
-                              9); /* one chunk: cd_mem counts for one thread */
+                made_batch_of(&api, &all, m == MADE_TSF ? CDMPP_RECORDS : CDMPP_ROWS_F64, 0, 9);
             const cdmpp_result r = made_result(&out);
             cdmpp_context *c = NULL;
             f.st = cdmpp_context_new(api.model[m], api.tasks, &o, &c, &f.err);
@@ -302,6 +321,6 @@ static void warm_calls_need_no_heap(void **state) {
     }
 }
 
-TESTS(setup, teardown, options_are_checked, models_tell_what_they_are,
+TESTS(setup, teardown, options_are_checked, models_tell_what_they_are, without_a_path,
       tasks_that_are_not_used_are_told, tasks_are_found, devices, threads_change_nothing,
       four_threads_one_model, a_child_goes_on, refused_allocations, warm_calls_need_no_heap)

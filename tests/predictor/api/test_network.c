@@ -1,4 +1,5 @@
-/* Networks through the public handles: the same numbers as the rooms that cdmpp-replay calls, errors, ownership. */
+/* Networks through the public handles: the same numbers as the rooms that cdmpp-replay calls,
+ * errors, ownership. */
 #include <stdlib.h>
 
 #include "base/text/text.h"
@@ -136,7 +137,8 @@ static void a_graph_with_times(void **state) {
     cdmpp_estimate_free(e);
 }
 
-/* A time that a model gives has both ends of an interval that holds it, or neither, and then a reason. */
+/* A time that a model gives has both ends of an interval that holds it, or neither, and then a
+ * reason. */
 static void intervals_of_ops(const cdmpp_estimate *e, size_t n) {
     size_t without = 0;
     cdmpp_err err = {0};
@@ -170,7 +172,8 @@ static void the_zoo_with_a_model(void **state) {
     cdmpp_estimate_total t = {.size = sizeof t};
     assert_ok(cdmpp_estimate_row(e, 0, &t, &err));
     assert_int_equal(t.batch, 2);
-    /* operators beyond what the made model learned, of which it has no law: a time, and no interval */
+    /* operators beyond what the made model learned, of which it has no law: a time, and no
+     * interval */
     assert_true(t.seconds > 0 && isfinite(t.seconds) && isnan(t.low) && isnan(t.high) &&
                 t.unlike_share > 0.01);
     intervals_of_ops(e, t.n_node);

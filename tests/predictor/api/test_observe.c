@@ -56,9 +56,9 @@ static void sixteen_measurements_help(void **state) {
             assert_true(out.score[i] < before.score[i] && out.seconds[i] >= before.seconds[i] &&
                         out.rel_std[i] < before.rel_std[i]);
             assert_true(out.low[i] <= out.seconds[i] && out.seconds[i] <= out.high[i]);
-            const uint32_t peak = before.reason[i] & CDMPP_REASON_PEAK
-                                      ? CDMPP_FLAG_OUT_OF_RANGE
-                                      : 0; /* measured, it may be above */
+            /* measured, it may be above */
+            const uint32_t peak =
+                before.reason[i] & CDMPP_REASON_PEAK ? CDMPP_FLAG_OUT_OF_RANGE : 0;
             assert_int_equal(out.flags[i] & ~(CDMPP_FLAG_OBSERVED | peak), before.flags[i] & ~peak);
             assert_true(out.flags[i] & CDMPP_FLAG_OBSERVED &&
                         !(before.flags[i] & CDMPP_FLAG_OBSERVED));
@@ -68,7 +68,8 @@ static void sixteen_measurements_help(void **state) {
     }
 }
 
-/* The form, the parts and the threads in which results come do not matter; nor does a way through text. */
+/* The form, the parts and the threads in which results come do not matter; nor does a way through
+ * text. */
 static void ways_to_the_same_state(void **state) {
     (void)state;
     double y[MADE_N];

@@ -1,4 +1,5 @@
-/* cdmpp_operators: answers, errors of single questions, errors of the whole, structs of other sizes. */
+/* cdmpp_operators: answers, errors of single questions, errors of the whole, structs of other
+ * sizes. */
 #include <math.h>
 #include <string.h>
 
@@ -122,11 +123,10 @@ TEST(not_opened) {
     fixture *f = *state;
     cdmpp_operators *o = NULL;
     cdmpp_err err = {0};
-    const cdmpp_operators_options level = {.size = sizeof level, .level = 2},
-                                  device = {.size = sizeof device,
-                                            .device = "h9000",
-                                            .devices_file = "configs/devices.yaml"},
-                                  size = {.size = 3};
+    const cdmpp_operators_options level = {.size = sizeof level, .level = 2};
+    const cdmpp_operators_options device = {
+        .size = sizeof device, .device = "h9000", .devices_file = "configs/devices.yaml"};
+    const cdmpp_operators_options size = {.size = 3};
     assert_status(cdmpp_operators_open(f->model, &level, &o, &err), CDMPP_EUSAGE);
     assert_status(cdmpp_operators_open(f->model, &size, &o, &err), CDMPP_EUSAGE);
     assert_status(cdmpp_operators_open(f->model, &device, &o, &err), CDMPP_ESCHEMA);

@@ -1,4 +1,5 @@
-/* The public calls give the numbers that cdmpp-partition --json prints, read out of range is an error, and structs of other sizes are handled. */
+/* The public calls give the numbers that cdmpp-partition --json prints, read out of range is an
+ * error, and structs of other sizes are handled. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@ static char *json_of(const cdmpp_partition *p, size_t *n) {
     return text;
 }
 
-/* What the command prints behind "result":, read through a pipe; NULL: there is no command in this build. */
+/* What the command prints behind "result":, read through a pipe; NULL: there is no command in this
+ * build. */
 static char *command(size_t *n) {
     const char *b = getenv("B");
     char line[512];
@@ -85,7 +87,8 @@ static void same_as_command(void **state) {
     cdmpp_partition_free(p);
 }
 
-/* Shards of an operator cover its dimension without holes; the sums of operators are those of the plan up to results that go home. */
+/* Shards of an operator cover its dimension without holes; the sums of operators are those of the
+ * plan up to results that go home. */
 static void operators(void **state) {
     (void)state;
     cdmpp_partition *p = NULL;

@@ -1,5 +1,6 @@
-/* The law of cd_rows_order through the public calls: TVM may give rows, and buffers of equal lines and bytes, in any order, and the
- * answers have the same bits; a model of an earlier version answers as it did. */
+/* The law of cd_rows_order through the public calls: TVM may give rows, and buffers of equal lines
+ * and bytes, in any order, and the answers have the same bits; a model of an earlier version
+ * answers as it did. */
 #include "check.h"
 #include "made_api.h"
 #include "shuffle_rows.h"
@@ -16,7 +17,8 @@ static made_programs all;
 static made_out out, other;
 static cdmpp_model *model[N_MODEL];
 
-/* Products of matrices have few buffers of equal key: the first two of each row get one, and stay two. */
+/* Products of matrices have few buffers of equal key: the first two of each row get one, and stay
+ * two. */
 static void tie_buffers(void) {
     for (int64_t r = 0; r < all.row_ptr[all.n]; r++) {
         float *b = all.rows + r * CD_N_COL + CD_COL_B0_READ;
@@ -139,7 +141,8 @@ TEST(with_measurements) {
     }
 }
 
-/* input_version 1: rows as they come. The same trees then answer otherwise for another order of the buffers. */
+/* input_version 1: rows as they come. The same trees then answer otherwise for another order of the
+ * buffers. */
 TEST(earlier_models_keep_their_order) {
     cdmpp_err err = {0};
     cdmpp_model *old = NULL;

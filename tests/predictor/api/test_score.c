@@ -81,10 +81,8 @@ static void what_a_score_is(void **state) {
     score(MADE_TREES, &b, &out);
     for (size_t i = 0; i < all.n; i++) {
         assert_true(out.score[i] > 0 && isfinite(out.score[i]));
-        assert_true(
-            out.score_f32[i] ==
-            (float)
-                out.score[i]); /* of the median, which lies above the answer of least mean error */
+        /* of the median, which lies above the answer of least mean error */
+        assert_true(out.score_f32[i] == (float)out.score[i]);
         assert_true(1 / out.score[i] <= out.high[i] &&
                     (1 / out.score[i] >= out.seconds[i] * (1 - 1e-12) ||
                      out.reason[i] & CDMPP_REASON_PEAK));
@@ -154,8 +152,8 @@ static void bad_rows(void **state) {
     (void)state;
     float row[3][CD_N_COL] = {{0}};
     double wide[CD_N_COL] = {0};
-    const int64_t ptr[] = {
-        0, 1, 1, 2, 3, 1000003}; /* the last one is not there: its number is enough to refuse it */
+    /* the last one is not there: its number is enough to refuse it */
+    const int64_t ptr[] = {0, 1, 1, 2, 3, 1000003};
     const int64_t one[] = {0, 1}, falls[] = {0, 2, 1}, negative[] = {-1, 0};
     row[1][7] = NAN;
     row[2][163] = INFINITY;

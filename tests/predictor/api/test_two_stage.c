@@ -55,8 +55,9 @@ static void score(const char *profile, cdmpp_form form, size_t n, made_out *o) {
 /* Two ends of intervals, or none of both. */
 static bool same_end(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
 
-/* The made model has a law of unlike operators alone, so a program beyond the range of training has no interval: it says that it is one. All have times, and all of these candidates
- * that are in range an interval around theirs. How many have one. */
+/* The made model has a law of unlike operators alone, so a program beyond the range of training has
+ * no interval: it says that it is one. All have times, and all of these candidates that are in
+ * range an interval around theirs. How many have one. */
 static size_t intervals_hold(const made_out *o, size_t n) {
     size_t with = 0;
     for (size_t i = 0; i < n; i++) {
@@ -121,7 +122,8 @@ static void two_stages(void **state) {
     assert_memory_equal(both.seconds, full.seconds, 10 * sizeof *both.seconds);
 }
 
-/* Two programs many times: of equal ones the first are looked at, and the faster one's copies behind them as well. */
+/* Two programs many times: of equal ones the first are looked at, and the faster one's copies
+ * behind them as well. */
 static void equal_ones(void **state) {
     (void)state;
     enum { SLOW = 30, FAST = 10, LOOKED = 16 };
@@ -173,7 +175,8 @@ static void failures_stay(void **state) {
     cdmpp_context_free(c);
 }
 
-/* Key tuner.at and a kind, changed by hand under a right checksum: refused, never a wrong answer. */
+/* Key tuner.at and a kind, changed by hand under a right checksum: refused, never a wrong
+ * answer. */
 static void damage(void **state) {
     (void)state;
     static const char *const from[] = {

@@ -1,4 +1,5 @@
-/* A calibration of a board: who it is, which numbers it has, what is written. Its workers are made up: what measures is a clock. */
+/* A calibration of a board: who it is, which numbers it has, what is written. Its workers are made
+ * up: what measures is a clock. */
 #include "made_calibrate.h"
 #include "predictor/calibrate/calibrate_internal.h"
 
@@ -34,12 +35,13 @@ TEST(who_it_is) {
     const cd_remote_about nameless = {.device = "Board 9", .cpus = 3};
     assert_status(find(&nameless, "llvm", NULL, "zen4", &m, &err), CDMPP_EUSAGE);
     const cd_remote_about known = {.model = "zen5-avx512", .isa = "avx512", .cpus = 8};
-    assert_ok(find(&known, "llvm", known.isa, NULL, &m,
-                   &err)); /* a described one has the most similar of the model */
+    /* a described one has the most similar of the model */
+    assert_ok(find(&known, "llvm", known.isa, NULL, &m, &err));
     assert_string_equal(m.stands, "zen4");
 }
 
-/* A described board is no other described one; a word of the user's, an alias, and any name of a board that nobody describes are taken. */
+/* A described board is no other described one; a word of the user's, an alias, and any name of a
+ * board that nobody describes are taken. */
 TEST(whose_name_it_may_have) {
     static const cd_remote_about known = {
         .device = "EPYC", .model = "zen5-avx512", .isa = "avx512", .cpus = 8};
@@ -103,7 +105,8 @@ static cdmpp_status run(made_clock *c, size_t batch, cd_buf *text, cdmpp_err *er
     return cd_calibrate_run(&o, text, err);
 }
 
-/* Any number of programs together gives the same log, but for where it ends. Nothing of this machine goes into the model. */
+/* Any number of programs together gives the same log, but for where it ends. Nothing of this
+ * machine goes into the model. */
 TEST(the_model_of_a_board) {
     cdmpp_err err = {0};
     cd_buf text = {0};
@@ -118,8 +121,8 @@ TEST(the_model_of_a_board) {
         assert_ok(cd_file_read(log_path, 0, &log[k], &n[k], &err));
     }
     size_t same = 0;
-    for (const char *a = log[0], *b = log[1]; *a && *b;
-         same++) { /* line by line, up to the result */
+    /* line by line, up to the result */
+    for (const char *a = log[0], *b = log[1]; *a && *b; same++) {
         const char *ra = strstr(a, ", \"r\": "), *rb = strstr(b, ", \"r\": ");
         assert_true(ra && rb && ra - a == rb - b);
         assert_memory_equal(a, b, (size_t)(ra - a));

@@ -1,5 +1,6 @@
-/* Intervals of the model that a calibration writes, on made programs whose truth is known: times of the new machine are three times what the model says, off by a
- * normal logarithm. Its instructions are none that the device which stands for it was trained with. */
+/* Intervals of the model that a calibration writes, on made programs whose truth is known: times of
+ * the new machine are three times what the model says, off by a normal logarithm. Its instructions
+ * are none that the device which stands for it was trained with. */
 #include "check.h"
 #include "predictor/calibrate/calibrate.h"
 
@@ -151,7 +152,8 @@ static void calibrate(uint64_t run, cd_calibrate_result *r) {
     assert_ok(cd_calibrate_fit(&o, r, &err));
 }
 
-/* The share of other tasks' programs that the written model holds, with intervals `times` as wide as it says. */
+/* The share of other tasks' programs that the written model holds, with intervals `times` as wide
+ * as it says. */
 static double inside(uint64_t run, const cd_calibrate_result *r, double times) {
     cdmpp_err err = {0};
     cd_buf out = {0};
@@ -174,8 +176,8 @@ static double inside(uint64_t run, const cd_calibrate_result *r, double times) {
         draw(run, k, true, &t, &i);
         const cd_scored o = ask(m, "new", key_of(t), i);
         const double y = truth(run, k, key_of(t), i);
-        assert_false(o.pred.reason &
-                     CD_UNLIKE_FEATURE); /* it was measured, so it is known of the machine */
+        /* it was measured, so it is known of the machine */
+        assert_false(o.pred.reason & CD_UNLIKE_FEATURE);
         in += o.pred.low_s <= y && y <= o.pred.high_s;
     }
     cd_model_free(m);
@@ -184,15 +186,16 @@ static double inside(uint64_t run, const cd_calibrate_result *r, double times) {
     return (double)in / ASKED;
 }
 
-/* Of 40 programs the rank that is the end holds 90 +- 4.7 %, and 100 that are asked about tell it to 3 %: the mean of six runs is within three deviations of 2.3 %.
- * What the command tells of itself is, too, and intervals of half the width are noticed. */
+/* Of 40 programs the rank that is the end holds 90 +- 4.7 %, and 100 that are asked about tell it
+ * to 3 %: the mean of six runs is within three deviations of 2.3 %. What the command tells of
+ * itself is, too, and intervals of half the width are noticed. */
 TEST(the_written_model_holds_nine_in_ten) {
     double held = 0, half = 0, told = 0;
     for (uint64_t run = 0; run < RUNS; run++) {
         cd_calibrate_result r;
         calibrate(run, &r);
-        assert_true(ask(model, "zen4", key_of(0), 1).pred.reason &
-                    CD_UNLIKE_FEATURE); /* of who stands for it they are new */
+        /* of who stands for it they are new */
+        assert_true(ask(model, "zen4", key_of(0), 1).pred.reason & CD_UNLIKE_FEATURE);
         assert_int_equal(r.after.ranged, r.after.n);
         told += r.after.inside / RUNS;
         held += inside(run, &r, 1) / RUNS;

@@ -23,7 +23,8 @@ TEST(a_slower_machine_is_learned) {
     cd_calibrate_result_free(&r);
 }
 
-/* What runs beside a program makes it slower: of two times that lie far apart, and of repeats, the least counts. */
+/* What runs beside a program makes it slower: of two times that lie far apart, and of repeats, the
+ * least counts. */
 TEST(disturbed_times_are_not_learned) {
     cdmpp_err err = {0};
     cd_calibrate_result r;
@@ -38,8 +39,8 @@ TEST(disturbed_times_are_not_learned) {
     cd_calibrate_result_free(&r);
     made_log(3, 0.02);
     assert_ok(cd_file_read(log_path, 0, &text, &n, &err));
-    for (char *at = text, *end; at < text + n;
-         at = end + 1) { /* each time once more, and three of them forty times as long */
+    /* each time once more, and three of them forty times as long */
+    for (char *at = text, *end; at < text + n; at = end + 1) {
         end = strchr(at, '\n');
         char *times = strstr(at, "\"r\": [["),
              *close = times && times < end ? strchr(times, ']') : NULL;
@@ -57,7 +58,8 @@ TEST(disturbed_times_are_not_learned) {
     cd_buf_free(&b);
 }
 
-/* Trees are believed where they learn what holds for other tasks, and not where there is nothing but noise. */
+/* Trees are believed where they learn what holds for other tasks, and not where there is nothing
+ * but noise. */
 TEST(trees_are_believed_as_far_as_they_help) {
     cdmpp_err err = {0};
     cd_calibrate_result r[2];
@@ -74,7 +76,8 @@ TEST(trees_are_believed_as_far_as_they_help) {
     assert_true(r[1].after.mean_log < 0.5 * r[1].before.mean_log);
 }
 
-/* What a correction has seen is not what it is judged by: a part whose programs are off to the other side than all others is predicted worse than by nobody. */
+/* What a correction has seen is not what it is judged by: a part whose programs are off to the
+ * other side than all others is predicted worse than by nobody. */
 TEST(a_correction_is_judged_by_what_it_has_not_seen) {
     cdmpp_err err = {0};
     cd_calibrate_result r;
@@ -107,8 +110,8 @@ TEST(a_scorer_corrects) {
     assert_ok(cd_file_read(model_path, 0, &file, &n, &err));
     assert_ok(cd_here_add(file, n, &h, "", &out, &err));
     assert_ok(cd_model_from_bytes(out.p, out.n, &m, &err));
-    made_record(&line, cd_task_registry_at(tasks, 3)->workload_key, 9, "llvm -model=new", 1,
-                0); /* the machine's own name */
+    /* the machine's own name */
+    made_record(&line, cd_task_registry_at(tasks, 3)->workload_key, 9, "llvm -model=new", 1, 0);
     const cd_predict_line l = {line.p, line.n, "", 1};
     for (int k = 0; k < 2; k++) {
         const cd_scorer_options so = {.which = {.device = k ? NULL : "zen4"}, .traits = !k};
@@ -128,7 +131,8 @@ TEST(a_scorer_corrects) {
     cd_buf_free(&line);
 }
 
-/* The programs of a part are answered by the others: where they alone take three times as long, they are off by that, and the others by nothing. */
+/* The programs of a part are answered by the others: where they alone take three times as long,
+ * they are off by that, and the others by nothing. */
 TEST(a_part_is_answered_by_the_others) {
     cdmpp_err err = {0};
     cd_calibrate_result r[2];
@@ -143,12 +147,13 @@ TEST(a_part_is_answered_by_the_others) {
     for (int k = 0; k < 2; k++) cd_calibrate_result_free(&r[k]);
 }
 
-/* One more draw is as likely between any two of n, or beyond them: nine of ten times it is at most the bound, and the one below would be too low. */
+/* One more draw is as likely between any two of n, or beyond them: nine of ten times it is at most
+ * the bound, and the one below would be too low. */
 TEST(one_more_is_below_the_bound) {
     double v[200];
     for (size_t n = 1; n < sizeof v / sizeof *v; n++) {
-        for (size_t i = 0; i < n; i++)
-            v[i] = (double)((i * 7 + 3) % n); /* the order is not theirs */
+        /* the order is not theirs */
+        for (size_t i = 0; i < n; i++) v[i] = (double)((i * 7 + 3) % n);
         for (size_t i = 0; n % 7 == 0 && i < n; i++) v[i] = (double)(n - 1 - i);
         const size_t k = (size_t)cd_calibrate_bound(v, n) + 1; /* how many are at or below */
         assert_true(k == n || 10 * k >= 9 * (n + 1));

@@ -1,5 +1,5 @@
-/* A calibration of a made GPU: what it is called and who stands for it, what is drawn, measured and written; what a model of processors, a wrong name and a compiler that
- * is not there lead to. */
+/* A calibration of a made GPU: what it is called and who stands for it, what is drawn, measured and
+ * written; what a model of processors, a wrong name and a compiler that is not there lead to. */
 #include "predictor/calibrate/calibrate.h"
 #include "check.h"
 #include "fault.h"
@@ -82,8 +82,8 @@ static cdmpp_status learn_gpu(cdmpp_err *err) {
     snprintf(h5, sizeof h5, "%s", tmp_path(&dir, "gpu.h5"));
     snprintf(task_file, sizeof task_file, "%s", tmp_path(&dir, "made.tasks.json"));
     cdmpp_status st = made_log(&log, err);
-    const char *in[] = {tmp_put(&dir, "gpu.json", log.p ? log.p : "", log.n)},
-               *task[] = {task_file};
+    const char *in[] = {tmp_put(&dir, "gpu.json", log.p ? log.p : "", log.n)};
+    const char *task[] = {task_file};
     const cd_extract x = {
         .out = h5, .input = in, .n_input = 1, .task_file = task, .n_task_file = 1, .jobs = 1};
     if (!st) st = cd_extract_logs(&x, &s, err);
@@ -126,8 +126,8 @@ typedef struct made_gpu {
     bool broken;                /* no program runs */
     bool processor, by_default; /* OpenCL's device is a processor; nobody named the model */
     bool dumb;                  /* the driver says nothing but the name */
-    size_t measured,
-        refused; /* programs; of them failed ones, at the end of which all run. 0: none */
+    /* programs; of them failed ones, at the end of which all run. 0: none */
+    size_t measured, refused;
 } made_gpu;
 
 static double made_now(void *ctx) { return ((made_gpu *)ctx)->now; }
@@ -217,7 +217,8 @@ static void begin(void) {
 }
 
 /* ---- tests ---- */
-/* devices.yaml has it: the name, and the numbers that analytic times are computed with, are those of the description. */
+/* devices.yaml has it: the name, and the numbers that analytic times are computed with, are those
+ * of the description. */
 TEST(a_described_gpu) {
     cdmpp_err err = {0};
     cd_buf text = {0};
@@ -281,8 +282,8 @@ TEST(a_gpu_that_nobody_describes) {
 /* Times of two GPUs, or of two back ends of one, would correct the model for neither. */
 TEST(a_log_of_another_device) {
     static const char *const name[] = {"NVIDIA H100 80GB HBM3", "NVIDIA Q77",
-                                       "NVIDIA H100 80GB HBM3"},
-                             *const target[] = {"cuda", "cuda", "opencl"};
+                                       "NVIDIA H100 80GB HBM3"};
+    static const char *const target[] = {"cuda", "cuda", "opencl"};
     cd_buf text = {0};
     size_t lines = 0;
     begin();
@@ -321,7 +322,8 @@ TEST(what_cannot_be_calibrated_costs_no_time) {
     refused(h100, gpu_path, "llvm", NULL, CDMPP_EMODEL, "no described CPU");
 }
 
-/* A processor that OpenCL has is measured where somebody names the model, and the default model of GPUs is not corrected for it. */
+/* A processor that OpenCL has is measured where somebody names the model, and the default model of
+ * GPUs is not corrected for it. */
 TEST(a_processor_is_no_gpu) {
     cdmpp_err err = {0};
     cd_buf text = {0};
@@ -342,8 +344,8 @@ TEST(a_processor_is_no_gpu) {
 
 /* A word of one's own, and an alias of the described name, are names as good as another. */
 TEST(a_name_of_the_target) {
-    static const char *const target[] = {"cuda -model=mine", "cuda -model=h100-sxm5"},
-                             *const is[] = {"mine", "h100-sxm5"};
+    static const char *const target[] = {"cuda -model=mine", "cuda -model=h100-sxm5"};
+    static const char *const is[] = {"mine", "h100-sxm5"};
     for (int k = 0; k < 2; k++) {
         cdmpp_err err = {0};
         cd_buf text = {0};
@@ -359,7 +361,8 @@ TEST(a_name_of_the_target) {
     }
 }
 
-/* Where nothing runs the device is broken, not the programs: the run ends soon, and the log does not say that they fail. */
+/* Where nothing runs the device is broken, not the programs: the run ends soon, and the log does
+ * not say that they fail. */
 TEST(nothing_runs) {
     cdmpp_err err = {0};
     cd_buf text = {0};
@@ -370,8 +373,8 @@ TEST(nothing_runs) {
         strstr(err.msg, "none of the first 8 programs runs: CUDA compiler: no program"));
     assert_int_equal(g.measured, CD_CALIBRATE_VAIN);
     assert_int_equal(lines_of_log(), 0);
-    g = (made_gpu){.name = "NVIDIA H100 80GB HBM3",
-                   .refused = 5}; /* the second batch has one that runs */
+    /* the second batch has one that runs */
+    g = (made_gpu){.name = "NVIDIA H100 80GB HBM3", .refused = 5};
     assert_ok(run(&g, gpu_path, "cuda", NULL, &text, &err));
     assert_int_equal(lines_of_log(), g.measured - 4);
     cd_buf_free(&text);

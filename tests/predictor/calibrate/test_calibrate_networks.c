@@ -1,4 +1,5 @@
-/* Networks of a calibration, run on a made machine by a law that is known: the law is found, kept in the model and used by what reads it; too few networks make none. */
+/* Networks of a calibration, run on a made machine by a law that is known: the law is found, kept
+ * in the model and used by what reads it; too few networks make none. */
 #include "predictor/calibrate/calibrate.h"
 #include "check.h"
 #include "fault.h"
@@ -82,15 +83,14 @@ static cdmpp_status made_network(void *ctx, const cd_network_loaded *l,
                                  const cd_network_run_options *o, cd_network_run **out,
                                  cdmpp_err *err) {
     made_clock *c = ctx;
-    if (c->until > 0)
-        assert_close(o->until_s - cd_clock_wall(), c->until - c->now, 0,
-                     60); /* the first one's, too: the rest of the time, by the machine's clock */
+    /* the first one's, too: the rest of the time, by the machine's clock */
+    if (c->until > 0) assert_close(o->until_s - cd_clock_wall(), c->until - c->now, 0, 60);
     c->now += c->each;
     c->ran++;
     assert_true(!o->device || !strcmp(o->device, "pocl:0"));
     c->asked += o->device != NULL;
-    assert_true(o->alone && o->schedules &&
-                cd_schedule_db_count(o->schedules) > 0); /* those that the model chooses */
+    /* those that the model chooses */
+    assert_true(o->alone && o->schedules && cd_schedule_db_count(o->schedules) > 0);
     if (c->fails && !strcmp(l->graph->name, c->fails))
         return CD_FAIL(err, EBACKEND, "it does not run");
     cd_network_run *r = cd_mem_zalloc(1, sizeof *r);
@@ -176,7 +176,8 @@ TEST(a_machine_that_others_use_has_no_law) {
     }
 }
 
-/* Each network is told when the time is over; where it is over before the first, none begins. A second run of an odd one needs as much time as the first. */
+/* Each network is told when the time is over; where it is over before the first, none begins. A
+ * second run of an odd one needs as much time as the first. */
 TEST(the_time_of_the_first_is_limited) {
     cdmpp_err err = {0};
     cd_network_cost_fit f;
@@ -217,6 +218,8 @@ TEST(too_few_make_none) {
 }
 
 /* ---- in the model ---- */
+static size_t most = 40; /* programs */
+
 static cdmpp_status calibrate(made_clock *c, double limit, const char *out, cd_buf *text,
                               cdmpp_err *err) {
     const cd_calibrate_clock clock = {
@@ -236,7 +239,7 @@ static cdmpp_status calibrate(made_clock *c, double limit, const char *out, cd_b
                                     .target = "llvm -num-cores=1",
                                     .threads = 1,
                                     .seed = 1,
-                                    .most = 40,
+                                    .most = most,
                                     .limit_s = limit,
                                     .force = true,
                                     .json = true,
@@ -247,7 +250,8 @@ static cdmpp_status calibrate(made_clock *c, double limit, const char *out, cd_b
     return st;
 }
 
-/* Who opens the model finds the law under the machine's name, and the stand-in's stays as it was. */
+/* Who opens the model finds the law under the machine's name, and the stand-in's stays as it
+ * was. */
 TEST(the_model_brings_the_law) {
     cdmpp_err err = {0};
     cd_buf text = {0};
@@ -268,10 +272,26 @@ TEST(the_model_brings_the_law) {
     assert_close(f->lift, 1.2, 1e-9, 0);
     assert_string_equal(f->source, "cdmpp-tune calibrate");
     assert_true(cd_network_cost_find(set.costs, "granite-rapids", NULL) != f);
-    assert_ptr_equal(cd_network_cost_find(set.costs, cd_model_here(m)->name, &machine),
-                     f); /* its name comes before that of a description */
+    /* its name comes before that of a description */
+    assert_ptr_equal(cd_network_cost_find(set.costs, cd_model_here(m)->name, &machine), f);
     cd_model_set_free(&set);
     cd_model_free(m);
+    cd_buf_free(&text);
+}
+
+/* What networks leave of their quarter is for more programs, and the limit is kept. */
+TEST(what_networks_leave_is_measured) {
+    cdmpp_err err = {0};
+    cd_buf text = {0};
+    made_clock c = {.each = 3, .lift = 1.2};
+    char out[256];
+    snprintf(out, sizeof out, "%s", tmp_path(&dir, "more.cdmpp"));
+    (void)unlink(tmp_path(&dir, "here.records.json"));
+    most = 0;
+    assert_ok(calibrate(&c, 200, out, &text, &err));
+    most = 40;
+    assert_int_equal(c.ran, N);
+    assert_true(c.now > 180 && c.now <= 200);
     cd_buf_free(&text);
 }
 
@@ -301,4 +321,5 @@ TEST(every_allocation_may_fail) {
 TESTS(setup, teardown, the_law_of_the_machine_is_found, a_network_that_fails_is_left_out,
       an_odd_run_is_repeated, a_machine_that_others_use_has_no_law,
       the_time_of_the_first_is_limited, slow_programs_leave_no_time, too_few_make_none,
-      the_model_brings_the_law, a_short_run_runs_no_network, every_allocation_may_fail)
+      the_model_brings_the_law, what_networks_leave_is_measured, a_short_run_runs_no_network,
+      every_allocation_may_fail)

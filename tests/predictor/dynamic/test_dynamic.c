@@ -1,4 +1,5 @@
-/* A network whose size is known when it is called: which programs serve it, what padding gives, and what is refused. */
+/* A network whose size is known when it is called: which programs serve it, what padding gives, and
+ * what is refused. */
 #include <math.h>
 #include <string.h>
 
@@ -110,8 +111,8 @@ TEST(test_calls) {
         for (int i = 0; i < 25; i++) y[i] = 77;
         assert_ok(cd_dynamic_call(d, n, (const void *[]){x}, (void *[]){y}, &t, &err));
         check_rows(x, y, n);
-        assert_true(y[3 * n] == 77 && t.pass_s > 0 && t.choose_s >= 0 &&
-                    t.copy_s >= 0); /* nothing behind the result is written */
+        /* nothing behind the result is written */
+        assert_true(y[3 * n] == 77 && t.pass_s > 0 && t.choose_s >= 0 && t.copy_s >= 0);
     }
     assert_status(cd_dynamic_call(d, 9, (const void *[]){x}, (void *[]){y}, NULL, &err),
                   CDMPP_ERANGE);
@@ -126,8 +127,8 @@ TEST(test_measured) {
     assert_ok(cd_dynamic_open(&o, &d, &err));
     assert_ok(cd_dynamic_measure(d, (int64_t[]){3, 5, 12}, 3, &r, &err));
     assert_true(r.n == 3 && r.row[0].point == 3 && r.row[0].loss == 0 && r.row[0].call_s > 0);
-    assert_close(r.row[0].exact_s, r.row[0].call_s - r.row[0].time.choose_s, 1e-9,
-                 0); /* where no size is padded both are one call: copies count in both */
+    /* where no size is padded both are one call: copies count in both */
+    assert_close(r.row[0].exact_s, r.row[0].call_s - r.row[0].time.choose_s, 1e-9, 0);
     assert_true(r.row[1].point == 8 && r.row[1].exact_s > 0 && r.row[1].difference < 1e-5 &&
                 !r.row[1].st && r.row[1].low <= r.row[1].loss && r.row[1].loss <= r.row[1].high);
     assert_true(r.row[2].point == 0 && r.row[2].st == CDMPP_ERANGE);
@@ -146,7 +147,8 @@ TEST(test_measured) {
     cd_dynamic_close(d);
 }
 
-/* Zeros behind the rows do not change their sum: only these may stand there, not rows of the call before. */
+/* Zeros behind the rows do not change their sum: only these may stand there, not rows of the call
+ * before. */
 TEST(test_padding_is_zero_in_each_call) {
     cd_onnx_writer f = {0};
     const char *x = cd_onnx_writer_input(&f, "x", CD_ONNX_F32, (int64_t[]){-1, 4}, 2),
@@ -245,15 +247,17 @@ TEST(test_results_that_are_no_line) {
         for (int64_t j = 0; j < 5; j++)
             assert_float_equal(out[j], j < want[i] ? (float)(2 * j) : 77, 0);
     }
-    assert_ok(cd_dynamic_measure(d, point, 3, &r,
-                                 &err)); /* room for results is as large as what is written */
+    /* room for results is as large as what is written */
+    assert_ok(cd_dynamic_measure(d, point, 3, &r, &err));
     assert_true(r.n == 3 && !r.row[2].st && r.row[2].call_s > 0);
     cd_dynamic_close(d);
 }
 
 TEST(test_boxes) {
-    const cd_graph_shape box = {3, {2, 1, 2}}, from = {3, {2, 1, 2}}, to = {3, {3, 2, 2}},
-                         one = {0, {0}};
+    const cd_graph_shape box = {3, {2, 1, 2}};
+    const cd_graph_shape from = {3, {2, 1, 2}};
+    const cd_graph_shape to = {3, {3, 2, 2}};
+    const cd_graph_shape one = {0, {0}};
     const int16_t src[4] = {1, 2, 3, 4}, want[12] = {1, 2, 0, 0, 3, 4};
     int16_t dst[12] = {0}, back[4] = {0}, x = 5, y = 0;
     cd_dynamic_copy_box(&box, 2, &from, src, &to, dst);

@@ -1,4 +1,5 @@
-/* Models of a command by device: which answers, what stands in for an unknown one, ratios of rooflines by hand. */
+/* Models of a command by device: which answers, what stands in for an unknown one, ratios of
+ * rooflines by hand. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,9 +11,10 @@
 #include "made_here.h"
 #include "predictor/estimate/estimate.h"
 #include "tmp.h"
+#include "user_folder.h"
 
-#define TREES                                                                                      \
-    "tests/golden/model_v1.cdmpp" /* knows zen5-avx2 and zen5-avx512, and describes neither */
+/* knows zen5-avx2 and zen5-avx512, and describes neither */
+#define TREES     "tests/golden/model_v1.cdmpp"
 #define DESCRIBED "tests/golden/model_v3.cdmpp"     /* the same two, with descriptions */
 #define LIBRARY   "tests/golden/operators_v1.cdmpp" /* t4, v100, a100 */
 
@@ -72,8 +74,8 @@ TEST(the_first_that_knows_a_device_answers) {
     assert_true(model && model == again && !m.v[2].tasks);
     assert_string_equal(cd_model_set_also(&m, "zen5-avx512"), DESCRIBED);
     assert_null(cd_model_set_also(&m, "t4"));
-    assert_ok(
-        cd_model_set_tasks(&m, "t4", false, &model, &err)); /* only operators of it are known */
+    /* only operators of it are known */
+    assert_ok(cd_model_set_tasks(&m, "t4", false, &model, &err));
     assert_null(model);
     assert_ok(cd_model_set_tasks(&m, "t4", true, &model, &err));
     assert_ptr_equal(model, again);
@@ -88,7 +90,8 @@ TEST(the_first_that_knows_a_device_answers) {
     cd_model_set_free(&m);
 }
 
-/* One is enough; mixed lists give their models; folders come behind, by name, what is no model is passed over. */
+/* One is enough; mixed lists give their models; folders come behind, by name, what is no model is
+ * passed over. */
 TEST(models_come_from_lists_and_folders) {
     const char *mixed[] = {"resnet-18", described, DESCRIBED}, *one[] = {TREES};
     char *bytes, folder[600];
@@ -117,15 +120,18 @@ TEST(models_come_from_lists_and_folders) {
     cd_model_set_free(&m);
 }
 
-/* Devices of models first, each once, then those that are only described, the file's before ours; what is near a name that nobody knows. */
+/* Devices of models first, each once, then those that are only described, the file's before ours;
+ * what is near a name that nobody knows. */
 TEST(devices_that_can_be_asked_about) {
     static const struct {
         const char *asked, *near;
-    } t[] = {{"like-avx", "; did you mean like-avx2 or like-avx512?"},
-             {"zen5-avx51", "; did you mean zen5-avx512?"},
-             {"zen", "; did you mean zen5-avx2, zen5-avx512, zen5-cdmpp or zen4?"},
-             {"board", ""},
-             {"something else", ""}};
+    } t[] = {
+        {"like-avx", "; did you mean like-avx2 or like-avx512?"},
+        {"zen5-avx51", "; did you mean zen5-avx512?"},
+        {"zen",
+         "; did you mean zen5-avx2, zen5-avx512, zen5-cdmpp, zen4, zen3-cdmpp or zen2-server?"},
+        {"board", ""},
+        {"something else", ""}};
     const char *path[] = {LIBRARY, DESCRIBED};
     cd_buf b = {0};
     assert_ok(open_set(path, 2, described));
@@ -272,8 +278,8 @@ TEST(ratios_of_rooflines) {
             assert_close(cd_model_set_rooflines(b, a, t[k].flop, t[k].bytes), 1 / t[k].ratio, 1e-5,
                          0);
     }
-    assert_close(cd_model_set_rooflines(no_memory, b, 1e6, 1e9), 2, 1e-5,
-                 0); /* only arithmetic is known of both */
+    /* only arithmetic is known of both */
+    assert_close(cd_model_set_rooflines(no_memory, b, 1e6, 1e9), 2, 1e-5, 0);
     assert_true(cd_model_set_rooflines(no_memory, b, 0, 1e9) == 0 &&
                 cd_model_set_rooflines(nothing, b, 1, 1) == 0);
     assert_close(cd_device_law_peaks(a, b), log(4), 1e-5, 0);
@@ -282,7 +288,8 @@ TEST(ratios_of_rooflines) {
     assert_true(cd_device_law_peaks(nothing, b) == 0 && cd_device_law_peaks(a, a) == 0);
 }
 
-/* At the level of the interval: nine of ten. A factor, because what is many times off is so on both sides. */
+/* At the level of the interval: nine of ten. A factor, because what is many times off is so on both
+ * sides. */
 TEST(how_many_times_off) {
     const struct {
         double factor;
@@ -294,7 +301,8 @@ TEST(how_many_times_off) {
             cd_model_set_times_off(log(t[k].factor) / cd_normal_quantile(0.95), out), t[k].text);
 }
 
-/* A model's own descriptions come before those of a file; a device of which nobody knows anything has none. */
+/* A model's own descriptions come before those of a file; a device of which nobody knows anything
+ * has none. */
 TEST(vectors_of_a_model) {
     const char *path[] = {TREES, DESCRIBED};
     const cd_model *bare;
@@ -307,8 +315,8 @@ TEST(vectors_of_a_model) {
     assert_close(own[2], 0.411386728, 1e-6, 0);
     assert_true(cd_model_set_vector(&m, full, 1, v));
     assert_close(v[4], -0.30103001, 1e-6, 0);
-    assert_true(cd_model_set_vector(
-        &m, bare, 0, v)); /* only our file has it, which stands behind the one that is named */
+    /* only our file has it, which stands behind the one that is named */
+    assert_true(cd_model_set_vector(&m, bare, 0, v));
     cd_device_table *l = m.devices;
     m.devices = NULL;
     assert_false(cd_model_set_vector(&m, bare, 0, v));
@@ -319,8 +327,11 @@ TEST(vectors_of_a_model) {
 
 TEST(usual_targets) {
     cd_arena a = {0};
-    const cd_device narrow = {.simd_bits = 128}, avx2 = {.simd_bits = 256},
-                    avx512 = {.simd_bits = 512}, amd = {.warp = 64}, nvidia = {.warp = 32};
+    const cd_device narrow = {.simd_bits = 128};
+    const cd_device avx2 = {.simd_bits = 256};
+    const cd_device avx512 = {.simd_bits = 512};
+    const cd_device amd = {.warp = 64};
+    const cd_device nvidia = {.warp = 32};
     const struct {
         const char *name;
         const cd_device *d;
@@ -343,11 +354,14 @@ TEST(usual_targets) {
     cd_arena_free(&a);
 }
 
-/* A target that was given for its cores alone keeps the vectors of the device; one that names its own keeps these. */
+/* A target that was given for its cores alone keeps the vectors of the device; one that names its
+ * own keeps these. */
 TEST(vectors_of_given_targets) {
     cd_arena a = {0};
-    const cd_device narrow = {.simd_bits = 128}, avx2 = {.simd_bits = 256},
-                    avx512 = {.simd_bits = 512}, gpu = {.kind = CD_DEVICE_GPU, .simd_bits = 512};
+    const cd_device narrow = {.simd_bits = 128};
+    const cd_device avx2 = {.simd_bits = 256};
+    const cd_device avx512 = {.simd_bits = 512};
+    const cd_device gpu = {.kind = CD_DEVICE_GPU, .simd_bits = 512};
     const struct {
         const char *given;
         const cd_device *d;
@@ -380,13 +394,16 @@ static const char *gpu_file(const char *says, const char *backend) {
                 "networks: 4, spread: 0.1}\"",
                 backend);
     assert_ok(made_here_more(DESCRIBED, 0, says, 2, more.p, &b, &err));
-    const char *path = tmp_put(&dir, CD_DEFAULT_MODEL_HERE_GPU, b.p, b.n);
+    static char path[512];
+    assert_ok(user_file(&dir, "opencl-a.cdmpp", path));
+    assert_ok(cd_file_write(path, b.p, b.n, &err));
     cd_buf_free(&b);
     cd_buf_free(&more);
     return path;
 }
 
-/* Who names the model of another machine's GPU asks about that GPU by its name, and not about this machine. */
+/* Who names the model of another machine's GPU asks about that GPU by its name, and not about this
+ * machine. */
 TEST(a_gpu_of_another_machine) {
     const char *path[] = {gpu_file("Another GPU 9000", "cuda")}, *host;
     assert_ok(open_set(path, 1, described));
@@ -398,7 +415,8 @@ TEST(a_gpu_of_another_machine) {
     cd_model_set_free(&m);
 }
 
-/* Beside the default model of processors; without one, alone. Its back end is part of what it is. */
+/* Beside the default model of processors; without one, alone. Its back end is part of what it
+ * is. */
 TEST(the_gpu_of_this_machine) {
     char from[512];
     cd_describe_name d;
@@ -414,10 +432,10 @@ TEST(the_gpu_of_this_machine) {
     assert_ok(
         cd_model_set_open(&(cd_model_set_options){.model = &none, .use_default = true}, &m, &err));
     assert_int_equal(m.n, m.default_path ? 2 : 1);
-    assert_string_equal(m.gpu_path, CD_DEFAULT_MODEL_HERE_GPU);
+    assert_string_equal(strstr(m.gpu_path, "opencl-a"), "opencl-a.cdmpp");
     assert_false(m.v[m.default_path ? 1 : 0].asked);
-    assert_null(cd_network_cost_find(m.costs, "mine",
-                                     NULL)); /* nobody knows so far whether it is of this GPU */
+    /* nobody knows so far whether it is of this GPU */
+    assert_null(cd_network_cost_find(m.costs, "mine", NULL));
     assert_ok(cd_model_set_tasks(&m, "mine", false, &model, &err));
     assert_non_null(model);
     assert_non_null(cd_network_cost_find(m.costs, "mine", NULL));

@@ -1,4 +1,5 @@
-/* The default models of both kinds in one set: which of them answers for a device, and which is not even loaded. */
+/* The default models of both kinds in one set: which of them answers for a device, and which is not
+ * even loaded. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,7 +87,8 @@ TEST(without_that_of_gpus_a_processor_stands_for_one) {
     cd_model_set_free(&m);
 }
 
-/* A model that is corrected for a GPU and the default one know the same devices: nobody is surprised by that. */
+/* A model that is corrected for a GPU and the default one know the same devices: nobody is
+ * surprised by that. */
 TEST(it_is_no_second_model_of_a_device) {
     const char *path[] = {of_gpus, of_gpus};
     m = (cd_model_set){0};
@@ -103,14 +105,15 @@ TEST(this_machine) {
     const char *out;
     assert_ok(open_defaults(&err));
     assert_null(cd_model_set_gpu(&m, NULL));
-    const cdmpp_status st =
-        cd_model_set_host(&m, NULL, &out, &err); /* nobody describes the two of OF_CPUS here */
+    /* nobody describes the two of OF_CPUS here */
+    const cdmpp_status st = cd_model_set_host(&m, NULL, &out, &err);
     assert_true(st == CDMPP_OK || st == CDMPP_EMODEL);
     assert_true(st || !strncmp(out, "zen5", 4));
     cd_model_set_free(&m);
 }
 
-/* A back end without a device: the user names one, and is told which for example. Without the model of GPUs it is the model that is missing. */
+/* A back end without a device: the user names one, and is told which for example. Without the model
+ * of GPUs it is the model that is missing. */
 TEST(a_gpu_that_is_not_here) {
     const char *out = "x";
     assert_ok(open_defaults(&err));
@@ -148,14 +151,14 @@ TEST(which_devices_it_knows_is_told_once) {
     cd_model_set_free(&m);
 }
 
-/* ---- here-gpu.cdmpp beside both ---- */
+/* ---- one that is corrected for a GPU beside both ---- */
 static cdmpp_status open_three(cdmpp_err *e) {
     static const char more[] = "\"backend\":\"nobody's\",\"network_cost\":\"- {devices: [mine], "
                                "call_s: 1e-6, networks: 4, spread: 0.1}\"";
     cd_buf b = {0};
-    const char *path[] = {OF_CPUS, CD_DEFAULT_MODEL_HERE_GPU, of_gpus};
+    const char *path[] = {OF_CPUS, "corrected.cdmpp", of_gpus};
     cdmpp_status st = made_here_more(of_gpus, 0, "A GPU", 2, more, &b, e);
-    if (!st) path[1] = tmp_put(&dir, CD_DEFAULT_MODEL_HERE_GPU, b.p, b.n);
+    if (!st) path[1] = tmp_put(&dir, "corrected.cdmpp", b.p, b.n);
     cd_buf_free(&b);
     m = (cd_model_set){0};
     if (!st)
@@ -183,8 +186,8 @@ TEST(no_driver_is_asked_about_a_processor) {
     assert_non_null(cd_model_set_device(&m, "like-avx2"));
     (void)cd_model_set_host(&m, NULL, &who, &err);
     assert_false(m.v[1].asked);
-    assert_ok(
-        cd_model_set_tasks(&m, "card", false, &model, &err)); /* of a back end that has no device */
+    /* of a back end that has no device */
+    assert_ok(cd_model_set_tasks(&m, "card", false, &model, &err));
     assert_true(m.v[1].asked && m.v[1].absent);
     assert_ptr_equal(model, m.v[2].tasks);
     assert_ok(cd_model_set_tasks(&m, "mine", false, &model, &err));
@@ -199,7 +202,8 @@ TEST(no_driver_is_asked_about_a_processor) {
     cd_model_set_free(&m);
 }
 
-/* A law that calibrate measured here comes before one that the file lends, and behind one that was measured and that the user names. */
+/* A law that calibrate measured here comes before one that the file lends, and behind one that was
+ * measured and that the user names. */
 TEST(a_lent_law_hides_no_measured_one) {
     static const char more[] =
         "\"network_cost\":\"- {devices: [mine], lift: 1.5, networks: 4, spread: 0.1}\"";
@@ -227,7 +231,8 @@ TEST(a_lent_law_hides_no_measured_one) {
     unsetenv("CDMPP_NETWORK_COSTS");
 }
 
-/* The installed file, or that of the working folder, is about somebody's machine of this kind and somebody's code: what was measured here takes its place. */
+/* The installed file, or that of the working folder, is about somebody's machine of this kind and
+ * somebody's code: what was measured here takes its place. */
 TEST(a_law_of_this_machine_comes_before_the_usual_one) {
     static const char more[] =
         "\"network_cost\":\"- {devices: [mine], lift: 1.5, networks: 4, spread: 0.1}\"",
@@ -261,7 +266,8 @@ static size_t count(const char *text, const char *word) {
     return n;
 }
 
-/* It knows the devices of the model that it was made of, too: their times are not corrected, and that is said of each. */
+/* It knows the devices of the model that it was made of, too: their times are not corrected, and
+ * that is said of each. */
 TEST(what_was_measured_here_is_of_no_other_gpu) {
     const cd_model *model;
     char *text = NULL;
@@ -281,9 +287,9 @@ TEST(what_was_measured_here_is_of_no_other_gpu) {
     cd_model_set_warn(&m, model, "board", "mine", &log);
     cd_model_set_warn(&m, model, NULL, NULL, &log);
     (void)fclose(f);
-    assert_non_null(strstr(text, "here-gpu.cdmpp corrects times of mine alone, this machine's GPU: "
-                                 "card is another one, and its times are not corrected\n"));
-    assert_non_null(strstr(text, "here-gpu.cdmpp was measured on mine, this machine's GPU: board "
+    assert_non_null(strstr(text, "corrected.cdmpp corrects times of mine alone, this machine's "
+                                 "GPU: card is another one, and its times are not corrected\n"));
+    assert_non_null(strstr(text, "corrected.cdmpp was measured on mine, this machine's GPU: board "
                                  "is another one, which was not measured\n"));
     assert_int_equal(count(text, "another one"), 2);
     assert_int_equal(count(text, "cost model: "), 1);

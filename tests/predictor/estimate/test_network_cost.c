@@ -1,4 +1,5 @@
-/* Fits of what networks cost over their operators: read, found, written, and laws that a fit has to find again. */
+/* Fits of what networks cost over their operators: read, found, written, and laws that a fit has to
+ * find again. */
 #include <math.h>
 #include <string.h>
 
@@ -29,6 +30,11 @@ static void test_device_without_a_fit_gets_the_spread_of_the_others(void **state
     assert_null(cd_network_cost_find(l, "three", NULL));
     assert_null(cd_network_cost_find(l, NULL, NULL));
     assert_null(cd_network_cost_find(NULL, "one", NULL));
+    /* its own comes before that of a stand-in, which comes before none */
+    assert_string_equal(cd_network_cost_whose(l, "three", NULL, "one"), "one");
+    assert_string_equal(cd_network_cost_whose(l, "two", NULL, "one"), "two");
+    assert_string_equal(cd_network_cost_whose(l, "alias", &d, "one"), "alias");
+    assert_string_equal(cd_network_cost_whose(l, "three", NULL, NULL), "three");
     const double few = cd_normal_student(0.95, 2) / cd_normal_quantile(0.95);
     assert_true(few > 1.7);
     assert_close(cd_network_cost_spread(l),
@@ -37,9 +43,8 @@ static void test_device_without_a_fit_gets_the_spread_of_the_others(void **state
     cd_node_cost_scaling_law law =
         cd_node_cost_law(l, "three", NULL, (cd_node_cost_bytes){1e9, 1e9});
     assert_close(cd_node_cost_law_s(&law, 2, 100), 2, 0, 0);
-    law = cd_node_cost_law(
-        l, "one", NULL,
-        (cd_node_cost_bytes){0, 0}); /* lift_from 0: of all networks, whatever is known of caches */
+    /* lift_from 0: of all networks, whatever is known of caches */
+    law = cd_node_cost_law(l, "one", NULL, (cd_node_cost_bytes){0, 0});
     assert_close(cd_node_cost_law_s(&law, 2, 100), 2.4, 1e-12, 0);
     cd_network_cost_free(l);
     l = read_text("");
@@ -47,7 +52,8 @@ static void test_device_without_a_fit_gets_the_spread_of_the_others(void **state
     cd_network_cost_free(l);
 }
 
-/* Networks of a device that nobody measured may add as much as those of any that somebody did. A refill adds time too, and has no lift. */
+/* Networks of a device that nobody measured may add as much as those of any that somebody did. A
+ * refill adds time too, and has no lift. */
 static void test_the_spread_holds_what_measured_devices_add(void **state) {
     cd_network_cost *l = read_text(
         "- devices: [a]\n  refill_bytes_per_s: 1e9\n  spread: 0.03\n  adds: 0.4\n- devices: [b]\n  "
@@ -62,7 +68,8 @@ static void test_the_spread_holds_what_measured_devices_add(void **state) {
     cd_network_cost_free(l);
 }
 
-/* A law is lent to a device where nobody measured: it is found last, and told from a measured one. */
+/* A law is lent to a device where nobody measured: it is found last, and told from a measured
+ * one. */
 static void test_a_law_is_lent(void **state) {
     (void)state;
     cd_network_cost *l = read_text("- devices: [one, uno]\n  lent_to: [like]\n  lift: 1.2\n- "
@@ -153,7 +160,8 @@ static void test_saving_replaces_the_device(void **state) {
     tmp_remove(&dir);
 }
 
-/* A law that was measured here is found before that of the file, whichever of its names that has; devices that share its entry keep it. */
+/* A law that was measured here is found before that of the file, whichever of its names that has;
+ * devices that share its entry keep it. */
 static void test_an_entry_comes_first(void **state) {
     static const char text[] = "- {devices: [a, b], lent_to: [c], lift: 2}\n- {devices: [e], lift: "
                                "3, refill_bytes_per_s: 1e9, refill_from: 4}\n";
@@ -246,7 +254,8 @@ static void test_laws_are_found_again(void **state) {
     assert_true(f.spread < 1e-9);
 }
 
-/* What the description says costs no choice: few networks suffice to see that it holds, and that it does not. */
+/* What the description says costs no choice: few networks suffice to see that it holds, and that it
+ * does not. */
 static void test_a_described_refill(void **state) {
     cd_network_cost_row row[N];
     cd_network_cost_fit f;
@@ -270,7 +279,8 @@ static void test_a_described_refill(void **state) {
     }
 }
 
-/* Noise alone earns no terms: the best of many candidates is taken only where it is better by what it costs to have had the choice. */
+/* Noise alone earns no terms: the best of many candidates is taken only where it is better by what
+ * it costs to have had the choice. */
 static void test_few_networks_carry_few_terms(void **state) {
     cd_network_cost_row row[N];
     cd_network_cost_fit f;

@@ -1,4 +1,5 @@
-/* Costs of networks: what is missing is named, what is given is counted; nets to replay against a slow reading. */
+/* Costs of networks: what is missing is named, what is given is counted; nets to replay against a
+ * slow reading. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* ---- a small network: x (free) -> a (task) -> v (view) -> b (task, three times) -> u (unknown) -> c (given) ---- */
+/* ---- a small network: x (free) -> a (task) -> v (view) -> b (task, three times) -> u (unknown) ->
+ * c (given) ---- */
 static cd_network_graph *small(double u_given) {
     cdmpp_err err = {0};
     cd_network_builder *m;
@@ -438,8 +440,8 @@ static void test_large_networks_are_lifted_where_it_was_measured(void **state) {
             const double s = c->node[1].seconds, given = c->node[5].seconds;
             const cd_device d = {.name = known ? "zen5-avx512" : "chip", .l3_kb = 1000};
             in_place(c, g, "an alias", &d, large ? 6e5 : 5e5);
-            assert_close(c->node[5].seconds, given, 0,
-                         0); /* the file's time was in place already */
+            /* the file's time was in place already */
+            assert_close(c->node[5].seconds, given, 0, 0);
             if (!known) assert_close(c->node[1].seconds, s, 0, 0);
             else if (!large) assert_close(c->node[1].seconds, s + 1.7e-7, 1e-12, 0);
             else
@@ -450,7 +452,8 @@ static void test_large_networks_are_lifted_where_it_was_measured(void **state) {
     cd_network_graph_free(g);
 }
 
-/* Weights that were in the core's caches when the operator was measured alone come anew in a network; larger ones always did. */
+/* Weights that were in the core's caches when the operator was measured alone come anew in a
+ * network; larger ones always did. */
 static void test_weights_are_refilled_where_they_had_stayed(void **state) {
     (void)state;
     static const int64_t bytes[] = {-1, 0, 1 << 20, 64 << 20};
@@ -498,7 +501,8 @@ static void test_tasks_of_training_are_known_by_name(void **state) {
     cd_node_cost_bias_free(&b);
 }
 
-/* Slower ones that were predicted faster pull the fastest down, by the more the more there are; those far behind say nothing. */
+/* Slower ones that were predicted faster pull the fastest down, by the more the more there are;
+ * those far behind say nothing. */
 static void test_slower_ones_say_how_fast_the_fastest_is(void **state) {
     const cd_node_cost_bias b = {.within = {0.4, 0.2}, .among = {1.25, 1}};
     const double near[3] = {-9, -9.1, -8.8}, far[2] = {-9, -3};

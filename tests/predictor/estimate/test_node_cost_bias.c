@@ -1,4 +1,5 @@
-/* What a model's header says of the fastest programs: figures of a device before those of all, too few tasks, names of tasks. */
+/* What a model's header says of the fastest programs: figures of a device before those of all, too
+ * few tasks, names of tasks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,8 +115,8 @@ static void test_a_device_has_its_own_figures(void **state) {
 
 static void test_too_few_tasks_say_nothing(void **state) {
     (void)state;
-    cd_node_cost_bias b =
-        read_of(devices, "few"); /* 7 tasks of training; none of validation: all devices' */
+    /* 7 tasks of training; none of validation: all devices' */
+    cd_node_cost_bias b = read_of(devices, "few");
     assert_true(b.ratio[1] == 1 && b.spread[1] == -1 && b.within[1] == 0);
     check(&b, 0, 3.5, 0.75);
     cd_node_cost_bias_free(&b);
@@ -180,7 +181,8 @@ static void test_wrong_headers_name_the_key(void **state) {
     } bad[] = {
         {"{\"validation\":{}}", "n", CDMPP_ESCHEMA},
         {TASKS("7"), "tasks", CDMPP_ESCHEMA},
-        {TASKS("[\"00000000000000f\"]"), "tasks", CDMPP_ESCHEMA}, /* 15 digits */
+        /* 15 digits */
+        {TASKS("[\"00000000000000f\"]"), "tasks", CDMPP_ESCHEMA},
         {TASKS("[\"00000000000000g0\"]"), "tasks", CDMPP_ESCHEMA},
         {TASKS("[\"00000000000000f0\",\"00000000000000f0\"]"), "tasks", CDMPP_ESCHEMA}, /* twice */
         {TASKS("[\"00000000000000f1\",\"00000000000000f0\"]"), "tasks", CDMPP_ESCHEMA},
@@ -205,7 +207,8 @@ static void test_wrong_headers_name_the_key(void **state) {
     }
 }
 
-/* Of a machine that the model is corrected for, what was measured takes the place of what the error of the model says; a program that was measured fastest has its own ratio. */
+/* Of a machine that the model is corrected for, what was measured takes the place of what the error
+ * of the model says; a program that was measured fastest has its own ratio. */
 static void test_what_picks_take(void **state) {
     static const struct {
         cd_node_cost_fastest f;

@@ -1,4 +1,5 @@
-/* A model that is corrected for a machine answers for another device by what it was before: only the machine was measured. */
+/* A model that is corrected for a machine answers for another device by what it was before: only
+ * the machine was measured. */
 #include "check.h"
 #include "made_here.h"
 #include "made_model.h"
@@ -14,8 +15,8 @@ static cd_schedule_db *book;
 static const char *key;
 
 static cdmpp_status make(cdmpp_err *err) {
-    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.members=rows"},
-                             *const target[] = {CHIP};
+    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.members=rows"};
+    static const char *const target[] = {CHIP};
     char h5[256], path[256];
     cd_buf b = {0};
     cd_schedule_db_logs io = {0};

@@ -1,5 +1,6 @@
-/* Laws through the whole chain, graph -> costs -> net -> replay, on drawn graphs. Times are short binary fractions, so that
- * equal means equal to the bit. The slow truths: chains by trying all, the optimum by trying every order and place. */
+/* Laws through the whole chain, graph -> costs -> net -> replay, on drawn graphs. Times are short
+ * binary fractions, so that equal means equal to the bit. The slow truths: chains by trying all,
+ * the optimum by trying every order and place. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +62,8 @@ static void edge(cd_network_builder *m, uint32_t from, uint32_t to) {
     assert_ok(cd_network_builder_edge(m, from, to, &err));
 }
 
-/* Nodes are named by their number; of several copies the last one has the plain name and is what others come after. */
+/* Nodes are named by their number; of several copies the last one has the plain name and is what
+ * others come after. */
 static cd_network_graph *build(const drawn *d, const shape *s) {
     cdmpp_err err = {0};
     cd_network_builder *m;
@@ -220,8 +222,8 @@ static void test_chain_and_sum_bound_the_replay(void **state) {
             cd_replay r = run(g, &p, false);
             assert_true(r.chain_s == chain && r.sum_s == sum && chain <= r.makespan_s &&
                         r.makespan_s <= sum);
-            if (policy != CD_REPLAY_STREAM)
-                assert_true(r.makespan_s <= chain + (sum - chain) / 2); /* Graham 1966 */
+            /* Graham 1966 */
+            if (policy != CD_REPLAY_STREAM) assert_true(r.makespan_s <= chain + (sum - chain) / 2);
             between += chain < r.makespan_s && r.makespan_s < sum;
             cd_replay_free(&r);
         }
@@ -267,8 +269,8 @@ static void test_free_nodes_change_nothing(void **state) {
                          *gap = build(&d, &(shape){.scale = 1, .free_nodes = true, .gaps = true});
         const double bare = makespan_of(&d, &plain, &p);
         assert_true(makespan(g, &p) == bare);
-        cd_replay r =
-            run(gap, &p, true); /* and no time at all for what is missing, where that is allowed */
+        /* and no time at all for what is missing, where that is allowed */
+        cd_replay r = run(gap, &p, true);
         assert_true(r.makespan_s == bare);
         cd_replay_free(&r);
         cd_network_graph_free(g);
@@ -369,7 +371,8 @@ static void try_orders(search *s, uint32_t used) {
     }
 }
 
-/* Strictly in the order tried, so that every schedule that never waits without need is among them. */
+/* Strictly in the order tried, so that every schedule that never waits without need is among
+ * them. */
 static double optimum(const drawn *d, const place *p, unsigned *tried) {
     search s = {.d = d, .p = *p, .best = INFINITY};
     for (uint32_t k = 0; k < p->n_device; k++)

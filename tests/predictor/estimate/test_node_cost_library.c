@@ -65,8 +65,8 @@ TEST(what_calls_wait_for) {
                                           .n = 64,
                                           .k = 64};
     cd_node_cost_entry n = {0};
-    assert_status(cd_node_cost_library(m, &product, d, &w, &n, &err),
-                  CDMPP_EMODEL); /* the model knows none */
+    /* the model knows none */
+    assert_status(cd_node_cost_library(m, &product, d, &w, &n, &err), CDMPP_EMODEL);
     assert_false(w.known[CD_LIBRARY_OP_LINEAR]);
 }
 

@@ -1,4 +1,5 @@
-/* Tasks in types of 16 and 8 bits as operators of language models: which they are, their sizes, and their time by a set of models. */
+/* Tasks in types of 16 and 8 bits as operators of language models: which they are, their sizes, and
+ * their time by a set of models. */
 #include <math.h>
 
 #include "check.h"
@@ -41,14 +42,13 @@ TEST(what_they_are) {
          CD_LLM_OP_GEMM,
          CD_LLM_OP_T_INT8,
          {8, 16, 128, 1}},
+        /* a convolution of words */
         {T("int32", "[40, 32]", "[16, 32]", IJ, "dot4:int32(A[i + k, k], B[j, k])", "") ", \"C\"]",
          -1,
          0,
-         {0}}, /* a convolution of words */
-        {T("int32", "[8, 32]", "[16, 32]", IJ, "A[i, k]*B[j, k]", "") ", \"C\"]",
-         -1,
-         0,
-         {0}}, /* numbers of 32 bits, no words */
+         {0}},
+        /* numbers of 32 bits, no words */
+        {T("int32", "[8, 32]", "[16, 32]", IJ, "A[i, k]*B[j, k]", "") ", \"C\"]", -1, 0, {0}},
         {T("float16", "[4, 8, 32]", "[4, 16, 32]", "[[\"b\", 0, 4], [\"i\", 0, 8], [\"j\", 0, 16]]",
            "A[b, i, k]*B[b, j, k]", "") ", \"C\"]",
          CD_LLM_OP_GEMM,
@@ -64,13 +64,13 @@ TEST(what_they_are) {
          CD_LLM_OP_GEMM,
          CD_LLM_OP_T_F16,
          {8, 16, 32, 1}},
-        {T(
-             "float16", "[8, 32]", "[16, 32]", IJ, "A[i, k]*B[j, k]",
-             ", {\"name\": \"D\", \"axis\": [[\"j\", 0, 16], [\"i\", 0, 8]], \"body\": \"C[i, "
-             "j]\"}") ", \"D\"]",
+        /* turned */
+        {T("float16", "[8, 32]", "[16, 32]", IJ, "A[i, k]*B[j, k]",
+           ", {\"name\": \"D\", \"axis\": [[\"j\", 0, 16], [\"i\", 0, 8]], \"body\": \"C[i, "
+           "j]\"}") ", \"D\"]",
          -1,
          0,
-         {0}}, /* turned */
+         {0}},
         {"\"ops\": [{\"name\": \"A\", \"shape\": [8, 32], \"dtype\": \"bfloat16\"}, {\"name\": "
          "\"B\", \"shape\": [16, 32], \"dtype\": \"bfloat16\"},"
          "{\"name\": \"C\", \"axis\": " IJ
@@ -82,21 +82,23 @@ TEST(what_they_are) {
          CD_LLM_OP_GEMM,
          CD_LLM_OP_T_BF16,
          {8, 16, 32, 1}},
+        /* a convolution */
         {T("float16", "[40, 32]", "[16, 32]", IJ, "A[i + k, k]*B[j, k]", "") ", \"C\"]",
          -1,
          0,
-         {0}}, /* a convolution */
+         {0}},
         {T("float16", "[8, 32]", "[16, 32]", IJ, "A[i, k] + B[j, k]", "") ", \"C\"]", -1, 0, {0}},
         {T("float16", "[8, 32]", "[16, 32]", "[[\"z\", 0, 1], [\"i\", 0, 8], [\"j\", 0, 16]]",
            "A[i, k]*B[j, k]", "") ", \"C\"]",
          CD_LLM_OP_GEMM,
          CD_LLM_OP_T_F16,
          {8, 16, 32, 1}},
+        /* the same product twice */
         {T("float16", "[8, 32]", "[16, 32]", "[[\"z\", 0, 2], [\"i\", 0, 8], [\"j\", 0, 16]]",
            "A[i, k]*B[j, k]", "") ", \"C\"]",
          -1,
          0,
-         {0}}, /* the same product twice */
+         {0}},
         {ONE("float16", "A[i, j]*A[i, j]"), CD_LLM_OP_ELEMENTWISE, CD_LLM_OP_T_F16, {8, 16}},
         {ONE("float32", "A[i, j]*A[i, j]"), -1, 0, {0}},
         {"\"ops\": [{\"name\": \"A\", \"shape\": [16, 8], \"dtype\": \"float16\"}, {\"name\": "
@@ -118,7 +120,8 @@ TEST(what_they_are) {
     }
 }
 
-/* The set loads the model when it is first asked; its answer is that of the operator. It is no model of programs, and not everybody takes it. */
+/* The set loads the model when it is first asked; its answer is that of the operator. It is no
+ * model of programs, and not everybody takes it. */
 TEST(their_time) {
     static const char *const text[] = {DENSE("bfloat16"), DENSE("float32"), DENSE("float16")};
     tmp_dir dir = tmp_make();
@@ -151,8 +154,8 @@ TEST(their_time) {
     assert_close(n.seconds, v.latency_s, 0, 0);
     assert_int_equal(n.source, CD_COST_LIBRARY);
     assert_true(!n.alike && !(n.reason & CD_UNLIKE_DTYPE));
-    assert_true(cd_node_cost_narrow(a, cd_task_registry_find(tasks, (cd_str){"2", 1}), h100,
-                                    &n)); /* a type alike, of the same time */
+    /* a type alike, of the same time */
+    assert_true(cd_node_cost_narrow(a, cd_task_registry_find(tasks, (cd_str){"2", 1}), h100, &n));
     assert_string_equal(n.alike, "bfloat16");
     assert_true(!(n.reason & CD_UNLIKE_DTYPE));
     assert_close(n.seconds, v.latency_s, 0, 0);
@@ -210,7 +213,8 @@ static void check_words(cd_llm_op_type trained, cd_llm_op_type as, const char *a
     tmp_remove(&dir);
 }
 
-/* The loop of words is a quarter as long as the sum. A model that knows products with scales alone answers by these, a type alike; to one that knows neither the type is new. */
+/* The loop of words is a quarter as long as the sum. A model that knows products with scales alone
+ * answers by these, a type alike; to one that knows neither the type is new. */
 TEST(words) {
     check_words(CD_LLM_OP_T_INT8, CD_LLM_OP_T_INT8, "", false);
     check_words(CD_LLM_OP_T_SQ, CD_LLM_OP_T_SQ, "sq", false);

@@ -1,4 +1,5 @@
-/* What a task takes in a network over alone: the law's terms against numbers worked out by hand, on both sides of each threshold. */
+/* What a task takes in a network over alone: the law's terms against numbers worked out by hand, on
+ * both sides of each threshold. */
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@ static cd_device device(const char *name, cd_device_kind kind, double l2_kb, dou
     return (cd_device){.name = name, .kind = kind, .l2_kb = l2_kb, .l3_kb = l3_kb};
 }
 
-/* What a node says of itself, else its definition: inputs once, results once; -1 where nobody knows or no number holds it. */
+/* What a node says of itself, else its definition: inputs once, results once; -1 where nobody knows
+ * or no number holds it. */
 TEST(test_bytes_of_a_node) {
     static const char tasks[] =
         "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": ["
@@ -118,14 +120,15 @@ static void test_seconds_of_a_task(void **state) {
         assert_close(cd_node_cost_law_s(&small, 2, row[k].weights), 2 + 1e-3 + row[k].more, 1e-15,
                      0);
     }
-    cd_device bare = device("a", CD_DEVICE_CPU, CD_DEVICE_UNKNOWN,
-                            1000); /* no cache of its own is known: nothing had stayed */
+    /* no cache of its own is known: nothing had stayed */
+    cd_device bare = device("a", CD_DEVICE_CPU, CD_DEVICE_UNKNOWN, 1000);
     const cd_node_cost_scaling_law l =
         cd_node_cost_law(fits, NULL, &bare, (cd_node_cost_bytes){0, 0});
     assert_close(cd_node_cost_law_s(&l, 2, 1), 2 + 1e-3, 1e-15, 0);
 }
 
-/* ---- networks: a task, three runs of a task by a record, a table of which rows are picked, and what has no law ---- */
+/* ---- networks: a task, three runs of a task by a record, a table of which rows are picked, and
+ * what has no law ---- */
 enum { NODES = 6 };
 typedef struct {
     cd_network_node node[NODES];
@@ -198,7 +201,8 @@ static void test_row_of_a_fit(void **state) {
     assert_close(cd_node_cost_row(&m.c, &m.g, &d, 9).rest_s, 0, 0, 0); /* workers side by side */
 }
 
-/* Of measured times: limits are 2, 12, 48 and more times 10 KiB; an operator without a time makes the row none. */
+/* Of measured times: limits are 2, 12, 48 and more times 10 KiB; an operator without a time makes
+ * the row none. */
 static void test_row_of_measured_times(void **state) {
     made m;
     (void)state;
@@ -225,7 +229,8 @@ static void test_row_of_measured_times(void **state) {
     assert_true(isnan(cd_node_cost_row_alone(&m.g, NULL, alone, &d).alone_s));
 }
 
-/* What memory brings, by the description: weights that the shared cache held alone, where the network has more of them than it holds. A table of which rows are picked counts as none. */
+/* What memory brings, by the description: weights that the shared cache held alone, where the
+ * network has more of them than it holds. A table of which rows are picked counts as none. */
 static void test_row_of_a_description(void **state) {
     made m;
     (void)state;
@@ -246,8 +251,8 @@ static void test_row_of_a_description(void **state) {
     m.node[1].weight_bytes = 20 * 1024; /* as large as the cache: it comes from memory alone, too */
     assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_s, 1300 / 1e9, 1e-12, 0);
     d.l3_kb = 10;
-    assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_bytes_per_s, 0, 0,
-                 0); /* no level behind its own */
+    /* no level behind its own */
+    assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_bytes_per_s, 0, 0, 0);
 }
 
 static void test_refills_are_of_large_networks(void **state) {

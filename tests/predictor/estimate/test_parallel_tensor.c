@@ -45,7 +45,8 @@ static void test_by_hand(void **state) {
     const cd_node_cost c = {.n = NODES, .node = cost};
     cd_parallel_plan p = {.is = CD_PARALLEL_TENSOR, .n = 4, .micro = 1, .link = {0.125, 16000}};
     assert_ok(cd_parallel_training_of(g, &c, &p, &r, &err));
-    /* the second norm of the way forward, three times: a sum before it and one the way back, each 6 messages of a quarter */
+    /* the second norm of the way forward, three times: a sum before it and one the way back, each 6
+     * messages of a quarter */
     const double sent = 3 * 2 * 6 * (0.125 + 4000 / 16000.0);
     assert_close(r.sent_s, sent, 1e-12, 0);
     assert_int_equal(r.sent_bytes, 3 * 4 * (16000 - 4000));

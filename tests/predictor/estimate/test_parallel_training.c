@@ -75,7 +75,8 @@ static void gpipe_is_its_net(void **state) {
     }
 }
 
-/* Equal stages and nothing sent: 1F1B is as long as GPipe, (m + n - 1)(f + b), and never shorter than its busiest stage. */
+/* Equal stages and nothing sent: 1F1B is as long as GPipe, (m + n - 1)(f + b), and never shorter
+ * than its busiest stage. */
 static void one_forward_one_backward(void **state) {
     cdmpp_err err = {0};
     (void)state;
@@ -157,19 +158,19 @@ static void graph_dealt_out(void **state) {
     cd_parallel_plan p = {.n = 4, .micro = 4, .link = {0, 1e18}, .bucket_bytes = 8000000};
     cd_network_graph *g = made(8, &c, cost);
     (void)state;
-    for (p.is = CD_PARALLEL_DATA; p.is <= CD_PARALLEL_TENSOR;
-         p.is++) { /* a link that takes no time */
+    /* a link that takes no time */
+    for (p.is = CD_PARALLEL_DATA; p.is <= CD_PARALLEL_TENSOR; p.is++) {
         assert_ok(cd_parallel_training_of(g, &c, &p, &r, &err));
         near(r.one_s, 32e-3);
         near(r.replay_s, r.closed_s);
-        near(r.closed_s, p.is == CD_PARALLEL_DATA ? 32e-3
-                         : p.is == CD_PARALLEL_PIPELINE
-                             ? 7 * 8e-3
-                             : 8e-3 + 24e-3 / 4); /* four stages of 4 + 4 ms */
+        /* four stages of 4 + 4 ms */
+        near(r.closed_s, p.is == CD_PARALLEL_DATA       ? 32e-3
+                         : p.is == CD_PARALLEL_PIPELINE ? 7 * 8e-3
+                                                        : 8e-3 + 24e-3 / 4);
     }
     p.link = (cd_parallel_link){0, 1e9};
-    p.is =
-        CD_PARALLEL_DATA; /* 4 buckets of 8 MB, each 12 ms after the 16 ms forward and every 4 ms of backward */
+    /* 4 buckets of 8 MB, each 12 ms after the 16 ms forward and every 4 ms of backward */
+    p.is = CD_PARALLEL_DATA;
     assert_ok(cd_parallel_training_of(g, &c, &p, &r, &err));
     near(r.closed_s, 20e-3 + 4 * 12e-3);
     near(r.sent_s, 48e-3);
@@ -202,7 +203,8 @@ static uint32_t put_given(cd_network_builder *m, const char *name, cd_node_phase
     return id;
 }
 
-/* An iteration of programs: steps of the optimizer stand behind it all, are made once, and the first of each reads the gradient. */
+/* An iteration of programs: steps of the optimizer stand behind it all, are made once, and the
+ * first of each reads the gradient. */
 static void steps_of_programs(void **state) {
     cdmpp_err err = {0};
     cd_network_builder *m;
@@ -225,8 +227,8 @@ static void steps_of_programs(void **state) {
     cd_network_builder_free(m);
     for (uint32_t i = 0; i < 8; i++) cost[i] = (cd_node_cost_entry){.seconds = 1e-3};
     const cd_node_cost c = {.n = 8, .node = cost};
-    assert_ok(cd_parallel_training_of(
-        g, &c, &p, &r, &err)); /* 1.5 ms from 3 ms on, 3 ms behind; then four steps */
+    /* 1.5 ms from 3 ms on, 3 ms behind; then four steps */
+    assert_ok(cd_parallel_training_of(g, &c, &p, &r, &err));
     assert_int_equal(r.sent_bytes, 1500000 + 3000000);
     near(r.closed_s, 3e-3 + 1.5e-3 + 3e-3 + 4e-3);
     near(r.replay_s, r.closed_s);
@@ -234,8 +236,8 @@ static void steps_of_programs(void **state) {
     assert_status(cd_parallel_training_of(g, &c, &p, &r, &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "no norms"));
     p = (cd_parallel_plan){.is = CD_PARALLEL_PIPELINE, .n = 2, .micro = 3, .link = {0, 1e18}};
-    assert_ok(cd_parallel_training_of(
-        g, &c, &p, &r, &err)); /* two stages of 1 + 1 ms, 3 times; each stage's two steps once */
+    /* two stages of 1 + 1 ms, 3 times; each stage's two steps once */
+    assert_ok(cd_parallel_training_of(g, &c, &p, &r, &err));
     near(r.closed_s, (2 + 2) * 1e-3 + (2 + 2) * 1e-3 + 2e-3);
     near(r.replay_s, r.closed_s);
     cd_network_graph_free(g);

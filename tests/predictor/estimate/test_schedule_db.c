@@ -103,7 +103,8 @@ static void test_best_is_the_least_median(void **state) {
     cd_buf_free(&b);
 }
 
-/* Those measured besides the best: all where they are few, else as many as are kept, whatever the order of the lines. */
+/* Those measured besides the best: all where they are few, else as many as are kept, whatever the
+ * order of the lines. */
 static void test_slower_ones_are_kept(void **state) {
     enum { MANY = 100, FEW = 5 };
     cd_schedule_db_logs io = {0};
@@ -250,10 +251,8 @@ static void test_records_of_no_device_and_of_another(void **state) {
         cd_schedule_db_logs io = t[i].io;
         book = read_text("who.json", &b, &io);
         assert_int_equal(cd_schedule_db_count(book), t[i].n);
-        for (size_t k = 0; k < t[i].n; k++)
-            if (io.elsewhere)
-                assert_true(
-                    isnan(cd_schedule_db_at(book, k)->measured_s)); /* another device's time */
+        for (size_t k = 0; k < t[i].n; k++) /* another device's time */
+            if (io.elsewhere) assert_true(isnan(cd_schedule_db_at(book, k)->measured_s));
         cd_schedule_db_free(book);
     }
     char *here = getcwd(NULL, 0);
@@ -296,7 +295,8 @@ static void test_first_reading_stays_and_names_replace(void **state) {
     cd_buf_free(&b);
 }
 
-/* A store's best record of each task that is asked for, measured on that device; nothing comes in place of what is there. */
+/* A store's best record of each task that is asked for, measured on that device; nothing comes in
+ * place of what is there. */
 static void test_best_of_a_store(void **state) {
     cd_buf b = {0};
     cdmpp_err err = {0};
@@ -442,7 +442,8 @@ static double cautious_log_s(const char *line) {
     return log(p.median_s) + 0.5 * cd_model_expected_error(&p);
 }
 
-/* The slow truth: half of 512 drawn, the others mutations of the best 32 in two rounds, all of them scored by the whole model. */
+/* The slow truth: half of 512 drawn, the others mutations of the best 32 in two rounds, all of them
+ * scored by the whole model. */
 static const cd_schedule_db_search exhaustive = {
     .trials = 512, .drawn = 256, .round = 128, .parents = 32, .last = 0};
 
@@ -469,7 +470,8 @@ static void test_few_candidates_find_what_many_do(void **state) {
     assert_true(worst <= 0.2);
 }
 
-/* A model of one fold of fewer trees than a sketch asks is its own sketch; of two folds it is not. */
+/* A model of one fold of fewer trees than a sketch asks is its own sketch; of two folds it is
+ * not. */
 static void test_sketch_of_a_small_model_is_the_model(void **state) {
     static const char *const set[] = {"train.rounds=20", "model.tuner=false",
                                       "model.members=[rows, program]", "model.folds=1"};

@@ -1,4 +1,5 @@
-/* What stands in the records that a model picks: the hardware, the target and the packing that were asked for, or the task's, or the usual ones. */
+/* What stands in the records that a model picks: the hardware, the target and the packing that were
+ * asked for, or the task's, or the usual ones. */
 #include <string.h>
 
 #include "check.h"
@@ -83,11 +84,8 @@ TEST(what_a_record_says) {
          "\"" CHIP "\"",
          "[3, 64, 32, 0, 0, 0, 0, 0]",
          2},
-        {{.trials = 4, .target = CHIP},
-         2,
-         "\"" CHIP "\"",
-         "[1, 32, 64, 0, 0, 0, 0, 0]",
-         2}, /* a processor stands for a card */
+        /* a processor stands for a card */
+        {{.trials = 4, .target = CHIP}, 2, "\"" CHIP "\"", "[1, 32, 64, 0, 0, 0, 0, 0]", 2},
         {{.trials = 4, .plain = key, .n_plain = 1},
          1,
          "\"llvm -model=chip -mcpu=own\"",

@@ -74,10 +74,11 @@ static void test_random_graphs(void **state) {
             uint32_t a = (uint32_t)(cd_rng_at(seed, 2 + 2 * e) % n),
                      b = (uint32_t)(cd_rng_at(seed, 3 + 2 * e) % n);
             if (forward && a == b) continue;
+            /* any order but acyclic */
             if (forward && (a * 7 % 41) > (b * 7 % 41)) {
                 const uint32_t t = a;
                 a = b, b = t;
-            } /* any order but acyclic */
+            }
             edge(m, a, b);
             if (e % 3 == 0) edge(m, a, b);
             edges[a][b] = true;

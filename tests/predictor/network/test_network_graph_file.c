@@ -1,5 +1,5 @@
-/* Files of graphs: every form, what is refused and where the error points, one wrong network among good ones, and our own
- * form back to the byte. */
+/* Files of graphs: every form, what is refused and where the error points, one wrong network among
+ * good ones, and our own form back to the byte. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +104,8 @@ static void test_measured(void **state) {
     assert_true(s->measured_s == 0.002 && s->measured_median_s == 0.0019);
     const cd_network_node *dense = node_named(s, "tvmgen_default_fused_nn_dense");
     assert_string_equal(dense->op, "fused_nn_dense");
-    assert_true(dense->kind == CD_NODE_TASK && dense->given_s == 0.0015 &&
-                dense->n_after == 2); /* input 1 twice is one edge */
+    /* input 1 twice is one edge */
+    assert_true(dense->kind == CD_NODE_TASK && dense->given_s == 0.0015 && dense->n_after == 2);
     assert_string_equal(dense->ran_as, "[\"d2\", [1, 8], [1, 8, 8], [1, 8]]");
     assert_int_equal(node_named(s, "data")->kind, CD_NODE_FREE);
     assert_int_equal(node_named(s, "reshape_nop")->kind, CD_NODE_GIVEN);
@@ -127,8 +127,9 @@ static void test_tvm(void **state) {
                           *last = node_named(g[0], "tvmgen_default_fused_nn_dense#2");
     assert_string_equal(split->why, "no task is known for function tvmgen_default_fused_split: "
                                     "\"cdmpp.tasks\" does not name it");
+    /* two outputs, of 2 and 1 bytes an element */
     assert_true(split->kind == CD_NODE_UNKNOWN && split->write_bytes == 32 + 16 &&
-                split->read_bytes == 128); /* two outputs, of 2 and 1 bytes an element */
+                split->read_bytes == 128);
     assert_string_equal(split->device, "cuda");
     assert_true(nop->kind == CD_NODE_FREE && nop->read_bytes == 16);
     assert_true(dense->kind == CD_NODE_TASK && dense->read_bytes == (32 + 64) * 4 &&
@@ -136,11 +137,10 @@ static void test_tvm(void **state) {
     assert_string_equal(dense->key, "[\"d1\", [4, 8], [8, 8], [4, 8]]");
     assert_string_equal(dense->device, "cpu");
     assert_null(last->device); /* a device whose number nobody knows */
-    assert_true(last->read_bytes == 32 + 16 &&
-                last->write_bytes ==
-                    0); /* one input twice is read once; a tensor without elements */
-    assert_true(last->n_after == 3 &&
-                comes_after(g[0], "tvmgen_default_fused_nn_dense#2", "x")); /* by control_deps */
+    /* one input twice is read once; a tensor without elements */
+    assert_true(last->read_bytes == 32 + 16 && last->write_bytes == 0);
+    /* by control_deps */
+    assert_true(last->n_after == 3 && comes_after(g[0], "tvmgen_default_fused_nn_dense#2", "x"));
     cd_network_graph_free_all(g, n);
 }
 

@@ -28,7 +28,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* kind, target, rows that it reads, class of a module, their shapes, shape, type, name, ms of the phases */
+/* kind, target, rows that it reads, class of a module, their shapes, shape, type, name, ms of the
+ * phases */
 typedef struct row {
     const char *kind, *target, *from, *class, *in, *dense, *out, *type, *name;
     double forward, backward, update;
@@ -156,8 +157,8 @@ static void questions(void **state) {
     is_question(g, "ln", CD_LIBRARY_OP_LN, 1, 32, 8, 1);
     is_question(g, "addmm", CD_LIBRARY_OP_LINEAR, 1, 32, 24, 8);
     is_question(g, "matmul", CD_LIBRARY_OP_BMM, 8, 16, 16, 2);
-    is_question(g, "matmul#2", CD_LIBRARY_OP_MULU, 1, 16, 16,
-                1); /* both sides are copied: 256 elements each */
+    /* both sides are copied: 256 elements each */
+    is_question(g, "matmul#2", CD_LIBRARY_OP_MULU, 1, 16, 16, 1);
     is_question(g, "matmul#3", CD_LIBRARY_OP_MULU, 1, 16, 16, 1);
     is_question(g, "truediv", CD_LIBRARY_OP_DIVU, 1, 128, 16, 1);
     is_question(g, "softmax", CD_LIBRARY_OP_SOFTMAX, 1, 128, 16, 1);
@@ -223,8 +224,8 @@ static void layers(void **state) {
     assert_close(g->measured_s, 12.5e-3, 1e-12, 0);
     assert_int_equal(g->batch, 7);
     assert_string_equal(g->device, "t4");
-    assert_int_equal(g->n_node,
-                     one->n_node + (LAYERS - 1) * (END - BEGIN + 2)); /* matmul is three nodes */
+    /* matmul is three nodes */
+    assert_int_equal(g->n_node, one->n_node + (LAYERS - 1) * (END - BEGIN + 2));
     assert_true(comes_after(g, "ln", "wte") && comes_after(g, "ln#2", "add") &&
                 comes_after(g, "ln#3", "add#2"));
     assert_true(comes_after(g, "add#2", "add") && !comes_after(g, "add#2", "wte"));
@@ -252,7 +253,8 @@ static double sum_of(const cd_network_graph *g, cd_node_phase is, const char *ba
     return s;
 }
 
-/* Gradients of a product are two products of as many operations; times of a phase are dealt out and none is lost. */
+/* Gradients of a product are two products of as many operations; times of a phase are dealt out and
+ * none is lost. */
 static void training(void **state) {
     cd_network_graph *g = read_one(file(true, NULL));
     (void)state;
@@ -274,7 +276,8 @@ static void training(void **state) {
     is_question(g, "head#5", CD_LIBRARY_OP_ADD, 1, 100, 8, 1);     /* added to those before */
     is_question(g, "matmul#4", CD_LIBRARY_OP_BMM, 8, 16, 2, 16);
     is_question(g, "matmul#5", CD_LIBRARY_OP_BMM, 8, 2, 16, 16);
-    is_question(g, "wte#2", CD_LIBRARY_OP_MULU, 1, 50, 8, 1); /* a table of 100 rows is zeroed */
+    /* a table of 100 rows is zeroed */
+    is_question(g, "wte#2", CD_LIBRARY_OP_MULU, 1, 50, 8, 1);
     is_question(g, "wte#4", CD_LIBRARY_OP_ADD, 1, 100, 8, 1);
     assert_true(comes_after(g, "softmax#2", "drop#4") && comes_after(g, "head#2", "output"));
     cd_network_graph_free(g);

@@ -1,5 +1,5 @@
-/* Graphs of TVM's executor, made up by the hundred: every node's bytes, device, kind and edges against how the file was made; and what is
- * refused, with its place. */
+/* Graphs of TVM's executor, made up by the hundred: every node's bytes, device, kind and edges
+ * against how the file was made; and what is refused, with its place. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,9 @@ static void draw(uint64_t seed, int n) {
                     .what = k < 2 ? 0 : pick(seed, 4),
                     .device = pick(seed, 14),
                     .after = -1};
+        /* the type, for now */
         for (int i = 0; i < v->out; i++)
-            v->rows[i] = 1 + pick(seed, 50), v->bytes[i] = pick(seed, 4); /* the type, for now */
+            v->rows[i] = 1 + pick(seed, 50), v->bytes[i] = pick(seed, 4);
         v->reads = v->what ? pick(seed, READS + 1) : 0;
         for (int i = 0; i < v->reads; i++)
             v->from[i] = pick(seed, k), v->entry[i] = pick(seed, made[v->from[i]].out);
@@ -198,8 +199,9 @@ static void test_refused(void **state) {
     int wrong = 0;
     cd_buf_puts(&b, good);
     cd_network_graph **g = read(&b, &n);
+    /* no size */
     assert_true(g[0]->node[1].write_bytes == 28 && g[0]->node[2].read_bytes == 16 &&
-                g[0]->node[2].write_bytes == -1); /* no size */
+                g[0]->node[2].write_bytes == -1);
     cd_network_graph_free_all(g, n);
     cd_buf_clear(&b); /* the last node may be an argument */
     cd_buf_puts(&b, good);
@@ -216,8 +218,8 @@ static void test_refused(void **state) {
         cd_buf_puts(&b, place + strlen(bad[k].old));
         const cdmpp_status st =
             cd_network_graph_read_text("net.json", b.p, b.n, NULL, NULL, &g, &n, &err);
-        const char *key =
-            strncmp(err.key, "net.", 4) ? "" : err.key + 4; /* behind the network's name */
+        /* behind the network's name */
+        const char *key = strncmp(err.key, "net.", 4) ? "" : err.key + 4;
         if (st != bad[k].want || strcmp(key, bad[k].key) != 0)
             print_error("%s -> %s: %s, key %s: %s\n", bad[k].old, bad[k].new, cdmpp_status_name(st),
                         err.key, err.msg),

@@ -90,7 +90,8 @@ static void test_zoo(void **state) {
 }
 
 /* Squeezenet's fire modules: two branches behind one node. */
-/* Attention multiplies what other operators make: no weights, nothing to pack beforehand. Convolutions have weights alone. */
+/* Attention multiplies what other operators make: no weights, nothing to pack beforehand.
+ * Convolutions have weights alone. */
 static void test_plain(void **state) {
     (void)state;
     static const struct {
@@ -150,7 +151,8 @@ static void test_layout(void **state) {
     assert_string_equal(kept[0], kept[3]);
 }
 
-/* An operator without a definition has a node with the reason; one that is not even in the graph stands behind. */
+/* An operator without a definition has a node with the reason; one that is not even in the graph
+ * stands behind. */
 static void test_missing(void **state) {
     (void)state;
     cd_network_loaded l = must(
@@ -199,7 +201,8 @@ static void test_onnx(void **state) {
     cd_network_load_free(&l);
 }
 
-/* One iteration: the network, then back, then the update; no node of a phase comes after one of a later phase. */
+/* One iteration: the network, then back, then the update; no node of a phase comes after one of a
+ * later phase. */
 static void test_training(void **state) {
     (void)state;
     static const char *const net[] = {"resnet-18", "bert-tiny"};

@@ -1,4 +1,5 @@
-/* Estimates of graphs whose times are given: memory, shares, names and messages against numbers worked out by hand. */
+/* Estimates of graphs whose times are given: memory, shares, names and messages against numbers
+ * worked out by hand. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,8 +40,8 @@ static cd_network_estimate_case *estimate(bench *b, const char *device, const ch
                                           bool twice) {
     memset(b, 0, sizeof *b);
     for (int k = 0; k < 2; k++) {
-        static const char *const unknown[] = {
-            "\"read_bytes\": null,", "\"write_bytes\": null,"}; /* is a key that is not there */
+        /* is a key that is not there */
+        static const char *const unknown[] = {"\"read_bytes\": null,", "\"write_bytes\": null,"};
         char name[32];
         cd_buf text = {0};
         cd_buf_putf(&text,
@@ -90,7 +91,8 @@ static void test_memory_of_a_chain(void **state) {
                      OP("a", "1", "1500", "2000", "", "\"x\"") "," FREE("v", "null", "\"a\"")
                          OP("b", "2", "2300", "100", " \"repeat\": 3,", "\"v\""),
                  false);
-    /* weights: x 1000, what a reads beyond it 500, b beyond the view 300; results: a and b at once */
+    /* weights: x 1000, what a reads beyond it 500, b beyond the view 300; results: a and b at
+     * once */
     use_is(&c->use[0], 1800, 1800 + 2100, 1800 + 2100, CD_NETWORK_FITS_YES);
     assert_int_equal(c->use[0].memory, (int64_t)1 << 30);
     assert_close(c->ops_s, 1 + 3 * 2, 1e-12, 0);
@@ -103,7 +105,8 @@ static void test_memory_of_a_chain(void **state) {
     cd_network_estimate_free(&b.e);
 }
 
-/* Where a file says which part is weights, the rest of what the first operator reads is the input; a sees it before b. */
+/* Where a file says which part is weights, the rest of what the first operator reads is the input;
+ * a sees it before b. */
 static void test_weights_that_are_said(void **state) {
     bench b;
     (void)state;
@@ -113,7 +116,8 @@ static void test_weights_that_are_said(void **state) {
                      "a2", "1", "900", "10", " \"weight_bytes\": 100,",
                      "") "," OP("b", "2", "2310", "100", " \"weight_bytes\": 50,", "\"a\""),
                  false);
-    /* 400 + 100 + 50 weights; the larger input of 1100 and 800; b reads more beyond a than its weights: read before */
+    /* 400 + 100 + 50 weights; the larger input of 1100 and 800; b reads more beyond a than its
+     * weights: read before */
     assert_int_equal(c->use[0].weights, 550 + 1100);
     cd_network_estimate_free(&b.e);
 }
@@ -128,13 +132,14 @@ static void test_unknown_sizes(void **state) {
     assert_int_equal(c->use[0].weights, -1);
     assert_int_equal(cd_network_estimate_fits(c), CD_NETWORK_FITS_UNKNOWN);
     cd_network_estimate_free(&b.e);
-    c = estimate(&b, "little", OP("a", "1", "1500000000", "null", "", ""),
-                 false); /* too much whatever is unknown */
+    /* too much whatever is unknown */
+    c = estimate(&b, "little", OP("a", "1", "1500000000", "null", "", ""), false);
     assert_int_equal(cd_network_estimate_fits(c), CD_NETWORK_FITS_NO);
     cd_network_estimate_free(&b.e);
 }
 
-/* b runs on the other device: memory of each, a copy between them, and the fullest is the one that has too little. */
+/* b runs on the other device: memory of each, a copy between them, and the fullest is the one that
+ * has too little. */
 static void test_two_devices(void **state) {
     bench b;
     (void)state;
@@ -151,8 +156,8 @@ static void test_two_devices(void **state) {
     assert_int_equal(c->use[1].memory, (int64_t)2 << 30);
     assert_int_equal(c->fullest, 1); /* both fit: the fuller one */
     assert_int_equal(cd_network_estimate_fits(c), CD_NETWORK_FITS_YES);
-    assert_close(c->replay.sum_s - c->ops_s, 2 * 10e-6 + 100000000 / 12e9 + 1000 / 12e9, 1e-9,
-                 0); /* both copies, at 12 GB/s */
+    /* both copies, at 12 GB/s */
+    assert_close(c->replay.sum_s - c->ops_s, 2 * 10e-6 + 100000000 / 12e9 + 1000 / 12e9, 1e-9, 0);
     assert_close(c->replay.busy_s[1], 2, 1e-12, 0);
     cd_network_estimate_free(&b.e);
     c = estimate(&b, "little",

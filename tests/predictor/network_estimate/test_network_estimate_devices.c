@@ -1,4 +1,5 @@
-/* Which device a case is of, where nobody says it; its target, hardware and queue; networks that share programs. */
+/* Which device a case is of, where nobody says it; its target, hardware and queue; networks that
+ * share programs. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -107,8 +108,8 @@ TEST(graphs_name_the_device) {
     device_is(o, (const char *const[]){of[0]}, 1, "box", false);
     device_is(o, (const char *const[]){of[0], of[3]}, 2, "box", false);
     device_is(o, (const char *const[]){of[0], of[1]}, 2, "device", true); /* they do not agree */
-    device_is(o, (const char *const[]){of[2]}, 1, "zen5-avx512",
-              false); /* a model knows the node's */
+    /* a model knows the node's */
+    device_is(o, (const char *const[]){of[2]}, 1, "zen5-avx512", false);
     device_is(o, (const char *const[]){of[2], of[0]}, 2, "device", true);
     device_is(o, (const char *const[]){of[3]}, 1, "device", true);
 }
@@ -167,17 +168,58 @@ TEST(nobody_names_the_device) {
     o.device = "bare"; /* described, without peaks */
     o.devices = tmp_put(&dir, "bare.yaml", "- {name: bare, kind: gpu}\n", 26);
     assert_status(open_it(&o), CDMPP_EMODEL);
-    assert_non_null(
-        strstr(err.msg, "device bare: no model knows one of its kind, and its description lacks "
-                        "the peak by which times of another kind would be scaled"));
+    assert_non_null(strstr(err.msg,
+                           "device bare: no model knows one of its kind, and its description lacks "
+                           "the peak by which times of another kind would be scaled"));
     cd_network_estimate_free(&e);
 }
 
-/* Two devices and two batches are four cases, of four loads: the devices have other vectors, cores, targets. An alias is no second device. */
+/* "here" is what no name is, beside devices that are named, also beside the one that stands for
+ * this machine. */
+TEST(this_machine_beside_others) {
+    const char *network[] = {"gcn"};
+    cd_network_estimate_options o = cd_network_estimate_defaults();
+    o.network = (cd_texts){1, network}, o.cache = "";
+    setenv("CDMPP_DEFAULT_MODEL", "models/cpu.cdmpp", 1);
+    assert_ok(open_it(&o));
+    const bool guessed = e.device[0].guessed;
+    char *stands = strdup(e.device[0].name), *list = NULL;
+    cd_network_estimate_free(&e);
+    assert_true(asprintf(&list, "here,graviton2,%s,here", stands) > 0);
+    o.device = list;
+    assert_ok(open_it(&o));
+    assert_int_equal(e.n_device, guessed ? 3 : 2);
+    assert_string_equal(e.device[0].name, stands);
+    assert_string_equal(e.device[0].label, guessed ? "here" : stands);
+    assert_true(e.device[0].guessed == guessed && !e.device[1].guessed);
+    assert_true(cd_network_estimate_cores(&e, &e.device[0]) == 1 &&
+                cd_network_estimate_cores(&e, &e.device[1]) == 16);
+    if (guessed) assert_true(!e.device[2].guessed && !strcmp(e.device[2].label, stands));
+    cd_network_estimate_free(&e);
+    unsetenv("CDMPP_DEFAULT_MODEL");
+    free(stands);
+    free(list);
+}
+
+/* The first name is right: its model is not loaded before the second one is looked at. */
+TEST(names_come_before_models) {
+    const char *network[] = {"gcn"};
+    cd_network_estimate_options o = options();
+    o.network = (cd_texts){1, network}, o.device = "zen5-avx2,zen5-avx3";
+    assert_status(open_it(&o), CDMPP_EMODEL);
+    assert_non_null(strstr(err.msg, "no model knows device 'zen5-avx3', and nobody describes it "
+                                    "(--devices); did you mean zen5-avx2"));
+    assert_true(e.models.n == 1 && !e.models.v[0].tasks);
+    cd_network_estimate_free(&e);
+}
+
+/* Two devices and two batches are four cases, of four loads: the devices have other vectors, cores,
+ * targets. An alias is no second device. */
 TEST(cases_and_sources) {
     cd_network_estimate_options o = options();
-    const char *network[] = {"gcn"}, *target[] = {"zen5-avx2=llvm -mcpu=core-avx2 -x=1",
-                                                  "llvm -keys=cpu -x=2", "llvm -mcpu=all"};
+    const char *network[] = {"gcn"};
+    const char *target[] = {"zen5-avx2=llvm -mcpu=core-avx2 -x=1", "llvm -keys=cpu -x=2",
+                            "llvm -mcpu=all"};
     o.network = (cd_texts){1, network}, o.device = "zen5-avx512,zen5-avx2,fast", o.batch = "1,2";
     assert_ok(open_it(&o));
     assert_true(e.n_device == 2 && e.n_item == 4 && !e.graphs);
@@ -203,8 +245,8 @@ TEST(cases_and_sources) {
     for (size_t k = 0; k < n; k++) assert_string_equal(g[k]->name, name[k]);
     cd_network_graph_free_all(g, n);
     cd_network_estimate_free(&e);
-    o.target = (cd_texts){3, target}, o.batch = "1",
-    o.device = "zen5-avx2,box"; /* no model knows it: the most similar one stands for it */
+    /* no model knows it: the most similar one stands for it */
+    o.target = (cd_texts){3, target}, o.batch = "1", o.device = "zen5-avx2,box";
     assert_ok(open_it(&o));
     assert_string_equal(e.device[0].target, "llvm -mcpu=core-avx2 -x=1");
     assert_string_equal(e.device[1].target, "llvm -mcpu=all");
@@ -212,9 +254,8 @@ TEST(cases_and_sources) {
                 e.device[1].hardware.num_cores == 8);
     assert_int_equal(e.n_source, 2); /* other cores: other programs */
     cd_network_estimate_free(&e);
-    o.target.n = 0,
-    o.device =
-        "other-board"; /* of another kind: the programs of the one that stands for it, at scaled times */
+    /* of another kind: the programs of the one that stands for it, at scaled times */
+    o.target.n = 0, o.device = "other-board";
     assert_ok(open_it(&o));
     assert_true(e.device[0].scaled && e.device[0].stands && e.device[0].about->warp == 64);
     cd_network_estimate_free(&e);
@@ -238,4 +279,5 @@ TEST(a_shared_source) {
 }
 
 TESTS(set_up, tear_down, queues, graphs_name_the_device, logs_name_the_device,
-      nobody_names_the_device, cases_and_sources, a_shared_source)
+      nobody_names_the_device, this_machine_beside_others, names_come_before_models,
+      cases_and_sources, a_shared_source)

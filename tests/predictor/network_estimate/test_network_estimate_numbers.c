@@ -1,5 +1,5 @@
-/* A device that no model knows and somebody describes: another one answers for it, and its own clock and caches count in analytic times, for a network as for a
- * plan. */
+/* A device that no model knows and somebody describes: another one answers for it, and its own
+ * clock and caches count in analytic times, for a network as for a plan. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,8 @@
 #include "made_model.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
 
-/* `same` has the numbers of zen4, `slow` three quarters of its clock and bandwidth, `half` says nothing of its caches. */
+/* `same` has the numbers of zen4, `slow` three quarters of its clock and bandwidth, `half` says
+ * nothing of its caches. */
 static const char descriptions[] =
     "- {name: zen4, kind: cpu, clock_mhz: 4000, cores: 8, cores_used: 1, lanes: 512, simd_bits: "
     "512, bandwidth_gb_s: 40, l1_kb: 32, l2_kb: 1024, l3_kb: 32768}\n"

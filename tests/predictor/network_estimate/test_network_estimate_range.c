@@ -1,4 +1,5 @@
-/* Ranges: which sizes are estimated, which are told, and by what. Networks themselves: tests/cli/cases/replay_range. */
+/* Ranges: which sizes are estimated, which are told, and by what. Networks themselves:
+ * tests/cli/cases/replay_range. */
 #include <math.h>
 #include <string.h>
 
@@ -78,7 +79,8 @@ static void test_refused(void **state) {
     }
 }
 
-/* Estimated sizes keep their estimates; between them is the law, and beside an interval that holds it. */
+/* Estimated sizes keep their estimates; between them is the law, and beside an interval that holds
+ * it. */
 static void test_between(void **state) {
     cd_network_estimate e;
     cd_network_estimate_options o;
@@ -108,8 +110,8 @@ static void test_between(void **state) {
     s[1] = 100; /* an estimate that the law does not follow stays */
     cd_network_estimate_curve_at(&c, 3, &v, &from, &to, &estimated);
     assert_true(estimated && v == 100);
-    low[4] = high[4] =
-        (double)NAN; /* of that size nothing tells: its time stays, and the law of times */
+    /* of that size nothing tells: its time stays, and the law of times */
+    low[4] = high[4] = (double)NAN;
     cd_network_estimate_curve_at(&c, 64, &v, &from, &to, &estimated);
     assert_true(estimated && v == s[4] && isnan(from) && isnan(to));
     cd_network_estimate_curve_at(&c, 23, &v, &from, &to, &estimated);

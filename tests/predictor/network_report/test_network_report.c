@@ -94,7 +94,7 @@ static void csv_is(const cd_network_report *r, const char *text) {
 #define HEAD                                                                                       \
     "network,device,batch,latency_s,low_s,high_s,chain_s,sum_s,items_per_s,peak_bytes,memory_"     \
     "bytes,missing_share,measured_s,run_s,before_s,price_per_million,currency,error,unlike_share," \
-    "unlike_reasons\r\n"
+    "unlike_reasons,cores\r\n"
 #define OPS                                                                                        \
     "network,device,batch,name,op,worker,repeat,start_s,end_s,seconds,low_s,high_s,source,"        \
     "schedule,given_s,reason\r\n"
@@ -105,20 +105,28 @@ static void test_csv(void **state) {
     number();
     csv_is(&r, HEAD "\"fork, "
                     "wide\",v100,4,0.5,0.375,0.75,0.125,2,8,3145728,7516192768,0.0625,0.625,1.25,1."
-                    "5,1,USD,,0.25,\"range of features 12 %, dtype 19 %\"\r\n");
+                    "5,1,USD,,0.25,\"range of features 12 %, dtype 19 %\",\r\n");
     r.prices = NULL; /* what is unknown is empty */
     c->measured_s = c->run_s = c->before_s = NAN;
     c->use[0].peak = -1, c->use[0].memory = 0;
     csv_is(&r, HEAD "\"fork, wide\",v100,4,0.5,0.375,0.75,0.125,2,8,,,0.0625,,,,,,,0.25,\"range of "
-                    "features 12 %, dtype 19 %\"\r\n");
+                    "features 12 %, dtype 19 %\",\r\n");
     r.ops = true;
     csv_is(&r, OPS "\"fork, wide\",v100,4,a,Conv,2,1,0.5,0.75,0.25,0.125,0.375,given,,0.25,\r\n"
                    "\"fork, wide\",v100,4,b,\"Say "
                    "\"\"b\"\"\",3,3,1.5,1.75,1.25,1.125,1.375,given,log.json:7,0.5,\r\n");
     r.ops = false;
+    /* a processor of which 4 cores are used */
+    cd_network_estimate_device *d = (cd_network_estimate_device *)(uintptr_t)c->device;
+    const cd_network_estimate_device was = *d;
+    const cd_device some = {.name = "v100", .kind = CD_DEVICE_CPU, .cores = 64, .cores_used = 4};
+    d->gpu = false, d->about = &some;
+    csv_is(&r, HEAD "\"fork, wide\",v100,4,0.5,0.375,0.75,0.125,2,8,,,0.0625,,,,,,,0.25,\"range of "
+                    "features 12 %, dtype 19 %\",4\r\n");
+    *d = was;
     c->st = CDMPP_EMODEL;
     snprintf(c->err.msg, sizeof c->err.msg, "no model, at all");
-    csv_is(&r, HEAD "\"fork, wide\",v100,4,,,,,,,,,,,,,,,\"no model, at all\",,\r\n");
+    csv_is(&r, HEAD "\"fork, wide\",v100,4,,,,,,,,,,,,,,,\"no model, at all\",,,\r\n");
     r.ops = true;
     csv_is(&r, OPS);
     c->st = CDMPP_OK;
@@ -243,8 +251,8 @@ static void test_json(void **state) {
     options.run = true, options.parallel = "pp=2", options.what_if = (cd_texts){1, &what_if};
     const uint32_t path_was = c->replay.n_path;
     c->replay.n_path = 1, c->replay.path[0] = 1;
-    const cd_json *root = json_of(&r, &a),
-                  *o = cd_json_get(root, "fork, wide"); /* graph files on one device: by name */
+    /* graph files on one device: by name */
+    const cd_json *root = json_of(&r, &a), *o = cd_json_get(root, "fork, wide");
     check_case(o);
     check_ops(cd_json_get(o, "operators"));
     e.graphs = false; /* else a table */
@@ -278,6 +286,57 @@ static void test_json(void **state) {
 }
 
 /* ---- text ---- */
+static void test_device_names(void **state) {
+    cd_network_estimate_device d = {.name = "a100"};
+    char text[CD_NETWORK_REPORT_DEVICE];
+    (void)state;
+    assert_string_equal(cd_network_report_device(&d, text), "a100");
+    d.stands = "h100";
+    assert_string_equal(cd_network_report_device(&d, text), "a100 (as h100)");
+    d = (cd_network_estimate_device){.name = "zen4", .stands = "zen4", .guessed = true};
+    assert_string_equal(cd_network_report_device(&d, text), "this CPU (as zen4)");
+    d.gpu = true;
+    assert_string_equal(cd_network_report_device(&d, text), "this GPU (as zen4)");
+}
+
+static void test_unlike(void **state) {
+    cd_network_estimate_device d = {.name = "a100"};
+    const cd_network_estimate_case one = {.device = &d, .unlike_s = 2, .unlike_else_s = 0.5};
+    (void)state;
+    assert_close(cd_network_estimate_unlike_s(&one), 2, 1e-12, 0);
+    d.stands = "h100"; /* that is said apart: the rest counts */
+    assert_close(cd_network_estimate_unlike_s(&one), 0.5, 1e-12, 0);
+}
+
+static const char *whose(void) {
+    static char text[300];
+    cd_buf b = {0};
+    cd_network_report_whose(report().e, &b);
+    (void)snprintf(text, sizeof text, "%.*s", (int)b.n, b.p ? b.p : "");
+    cd_buf_free(&b);
+    return text;
+}
+
+/* By where the times come from. */
+static void test_whose(void **state) {
+    cd_node_cost_entry *a = &c->cost[0]->node[c->net->of[0]], *b = &c->cost[0]->node[c->net->of[1]];
+    const cd_cost_source was[] = {a->source, b->source};
+    (void)state;
+    assert_string_equal(whose(), "Latency of operators by the times in the file.");
+    a->source = b->source = CD_COST_MODEL;
+    assert_string_equal(whose(), "Latency of programs compiled by cdmpp with schedules that cdmpp "
+                                 "chose; not of ONNX Runtime, PyTorch or TensorRT.");
+    b->source = CD_COST_LIBRARY; /* a library's operators may well be those of PyTorch */
+    options.records = (cd_texts){1, &path};
+    assert_string_equal(
+        whose(),
+        "Latency of programs compiled by cdmpp with the schedules given, operators of libraries.");
+    options.records.n = 0;
+    c->st = CDMPP_EMODEL;
+    assert_string_equal(whose(), "");
+    c->st = CDMPP_OK, a->source = was[0], b->source = was[1];
+}
+
 static void test_text(void **state) {
     cd_buf b = {0};
     (void)state;
@@ -291,8 +350,10 @@ static void test_text(void **state) {
     static const char row[] = "fork, wide  v100         4   1.5 s   500 ms    3.000x      21 s  "
                               "375 ms  750 ms    625 ms  -20.0 %    1.25 s  -60.0 %  125 ms  2 s   "
                               "     8   3 MiB  75.0 %    25 %    6.2 %  1.000 USD *\n";
-    if (strncmp(b.p, head, sizeof head - 1) != 0 ||
-        strncmp(b.p + sizeof head - 1, row, sizeof row - 1) != 0)
+    const char *table = strchr(b.p, '\n') + 1; /* below the line that says whose latency it is */
+    assert_true(!strncmp(b.p, "Latency of ", 11));
+    if (strncmp(table, head, sizeof head - 1) != 0 ||
+        strncmp(table + sizeof head - 1, row, sizeof row - 1) != 0)
         fail_msg("%s%s%s", b.p, head, row);
     assert_non_null(strstr(b.p, "\nagainst the measured: mean error 20.0 %, most 20.0 % (n=1)\n"));
     assert_non_null(strstr(b.p, "\nagainst the run here: mean error 60.0 %, most 60.0 % (n=1)\n"));
@@ -391,9 +452,8 @@ TEST(test_page) {
     list_is(ops, "lane", 0, 0), list_is(ops, "worker", 2, 3),
         list_is(ops, "source", CD_COST_GIVEN, CD_COST_GIVEN), list_is(ops, "type", 0, 1);
     list_is(ops, "schedule", -1, 0), list_is(ops, "unlike", 0, 0);
-    static const char *const key[] = {"types", "schedules", "reasons"}, *const first[] = {
-                                                                            "Conv", "log.json:7",
-                                                                            "dtype"};
+    static const char *const key[] = {"types", "schedules", "reasons"};
+    static const char *const first[] = {"Conv", "log.json:7", "dtype"};
     for (int k = 0; k < 3; k++) {
         const cd_json *v = cd_json_get(o, key[k]);
         assert_int_equal(v->n, k ? 1 : 2);
@@ -407,8 +467,9 @@ TEST(test_page) {
                 cd_str_is(cd_json_get(root, "what_if")->u.child->u.s, what_if));
     cd_str foot;
     assert_ok(cd_json_need_str(root, "foot", &foot, &err));
+    /* times are given: none was asked */
     assert_true(foot.n > 13 && !memcmp(foot.p, "cdmpp-replay ", 13) &&
-                !memmem(foot.p, foot.n, "models", 6)); /* times are given: none was asked */
+                !memmem(foot.p, foot.n, "models", 6));
     c->st = CDMPP_EMODEL, c->use[0].least = (int64_t)8 << 30;
     snprintf(c->err.msg, sizeof c->err.msg, "no model");
     o = cd_json_get(page_of(&r, &a), "cases")->u.child;
@@ -424,7 +485,8 @@ TEST(test_page) {
     cd_arena_free(&a);
 }
 
-/* A file for each of several cases; names that differ only in what a path cannot have get a number. */
+/* A file for each of several cases; names that differ only in what a path cannot have get a
+ * number. */
 TEST(test_traces) {
     cd_network_report r = report();
     cd_network_estimate_case *const was = e.item, two[3] = {*c, *c, *c};
@@ -502,7 +564,8 @@ static void test_energy(void **state) {
     ((cd_network_estimate_device *)(uintptr_t)c->device)->about = was;
 }
 
-/* What is said of a device counts as it is, also where a part of its cores is used; of the others the data sheet's. */
+/* What is said of a device counts as it is, also where a part of its cores is used; of the others
+ * the data sheet's. */
 static void test_power_that_is_said(void **state) {
     (void)state;
     const cd_device *was = c->device->about;
@@ -566,5 +629,6 @@ static void test_prices_are_read(void **state) {
     }
 }
 
-TESTS(set_up, tear_down, test_csv, test_json, test_text, test_page, test_traces, test_deadline,
-      test_energy, test_power_that_is_said, test_prices_are_read)
+TESTS(set_up, tear_down, test_device_names, test_unlike, test_whose, test_csv, test_json, test_text,
+      test_page, test_traces, test_deadline, test_energy, test_power_that_is_said,
+      test_prices_are_read)

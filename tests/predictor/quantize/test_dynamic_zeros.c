@@ -1,5 +1,6 @@
-/* Zero points that are not one known number: DequantizeLinear behind DynamicQuantizeLinear, QuantizeLinear with the zero point of another tensor or of an input, one for each channel. Values are those
- * of the standard, computed here. */
+/* Zero points that are not one known number: DequantizeLinear behind DynamicQuantizeLinear,
+ * QuantizeLinear with the zero point of another tensor or of an input, one for each channel. Values
+ * are those of the standard, computed here. */
 #include <math.h>
 #include <string.h>
 
@@ -7,9 +8,10 @@
 
 enum { ROWS = 6, COLUMNS = 8, ALL = ROWS * COLUMNS, WIDE = 5 };
 
+/* of draw 2 all are above 0 */
 static float data_at(uint32_t draw, int64_t i) {
     return (float)drawn_in(draw, (uint64_t)i, draw == 2 ? 100 : -400, 600) / 100;
-} /* of draw 2 all are above 0 */
+}
 static int zero_in(int64_t i) { return drawn_in(99, (uint64_t)i, 90, 130); }
 
 static cdmpp_status input(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to,
@@ -135,7 +137,8 @@ TEST(behind_dynamic) {
     end();
 }
 
-/* Sums of whole numbers in float, by a Cast and a product with both scales, as tools write it; and by DequantizeLinear. */
+/* Sums of whole numbers in float, by a Cast and a product with both scales, as tools write it; and
+ * by DequantizeLinear. */
 TEST(behind_integers) {
     int64_t w[COLUMNS * WIDE];
     double scale[WIDE];

@@ -1,4 +1,5 @@
-/* MatMulInteger and ConvInteger of drawn shapes, types, zero points and windows against sums of whole numbers: equal to the bit. Each operand and each zero point is data or a constant. */
+/* MatMulInteger and ConvInteger of drawn shapes, types, zero points and windows against sums of
+ * whole numbers: equal to the bit. Each operand and each zero point is data or a constant. */
 #include <string.h>
 
 #include "tests/support/predictor/made_integers.h"

@@ -1,4 +1,5 @@
-/* MatMulInteger, ConvInteger and DynamicQuantizeLinear against sums of whole numbers: equal to the bit, in words of four and without. */
+/* MatMulInteger, ConvInteger and DynamicQuantizeLinear against sums of whole numbers: equal to the
+ * bit, in words of four and without. */
 #include <math.h>
 #include <string.h>
 
@@ -82,10 +83,8 @@ static void quantise(const layer *l, const float *x, numbers *v) {
     const int64_t n = cd_graph_shape_elements(&l->x);
     float low = 0, high = 0;
     for (int64_t i = 0; i < n; i++) low = fminf(low, x[i]), high = fmaxf(high, x[i]);
-    v->scale = l->data
-                   ? scale_of(l)
-                   : (high - low) *
-                         (1.0F / 255); /* TVM multiplies where a program divides by a constant */
+    /* TVM multiplies where a program divides by a constant */
+    v->scale = l->data ? scale_of(l) : (high - low) * (1.0F / 255);
     v->zero = !l->data          ? (int)nearbyintf(fminf(-low / v->scale, 255))
               : l->zero == NONE ? 0
                                 : l->zero;
@@ -107,7 +106,8 @@ static void want_product(const layer *l, const numbers *v, float *out) {
         }
 }
 
-/* One image, stride 1, windows as wide as padding keeps the size (3, padding 1) or without padding. */
+/* One image, stride 1, windows as wide as padding keeps the size (3, padding 1) or without
+ * padding. */
 static void want_conv(const layer *l, const numbers *v, float *out) {
     const int64_t h = l->x.rank > 3 ? l->x.dim[2] : 1, w = l->x.dim[l->x.rank - 1],
                   kh = l->x.rank > 3 ? l->w.dim[2] : 1, kw = l->w.dim[l->w.rank - 1];
@@ -186,8 +186,8 @@ static void check(const layer *l, cd_workload_layout layout) {
 TEST(test_products) {
     static const layer l[] = {
         {0, I8, NONE, NONE, false, S(6, 12), S(12, 5), NULL, true},
-        {0, I8, NONE, 0, true, S(2, 3, 10), S(10, 5), NULL,
-         true}, /* rows in two dimensions, words filled up, a zero point for each column */
+        /* rows in two dimensions, words filled up, a zero point for each column */
+        {0, I8, NONE, 0, true, S(2, 3, 10), S(10, 5), NULL, true},
         {0, U8, NONE, 113, false, S(2, 3, 10), S(10, 5), NULL, true},
         {0, U8, NONE, 128, false, S(4, 8), S(8, 4), NULL, true},
         {U8, I8, 90, NONE, false, S(4, 8), S(8, 4), NULL, true},
@@ -201,8 +201,8 @@ TEST(test_products) {
 
 TEST(test_convolutions) {
     static const layer l[] = {
-        {0, I8, NONE, NONE, false, S(1, 5, 6, 6), S(8, 5, 3, 3), "pads=1,1,1,1",
-         true}, /* a zero point that is not known, in padding */
+        /* a zero point that is not known, in padding */
+        {0, I8, NONE, NONE, false, S(1, 5, 6, 6), S(8, 5, 3, 3), "pads=1,1,1,1", true},
         {0, I8, NONE, NONE, false, S(1, 5, 6, 6), S(8, 5, 3, 3), "group=1", true},
         {U8, I8, 90, NONE, false, S(1, 5, 6, 6), S(8, 5, 3, 3), "pads=1,1,1,1", true},
         {I8, I8, 7, 0, false, S(1, 4, 6, 6), S(8, 4, 3, 3), "pads=1,1,1,1", true},

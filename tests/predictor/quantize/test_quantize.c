@@ -1,4 +1,5 @@
-/* A network in 8 bits against float, as a command asks for it: a file that is quantised already, one that is not, and what is refused. */
+/* A network in 8 bits against float, as a command asks for it: a file that is quantised already,
+ * one that is not, and what is refused. */
 #include <math.h>
 #include <string.h>
 
@@ -35,7 +36,8 @@ static const char *pair(cd_onnx_writer *f, const char *x, float scale, uint8_t z
                                CD_ONNX_WRITER_NODE(f, "QuantizeLinear", x, s, z), s, z);
 }
 
-/* A weight of random numbers, in float or quantised to int8 with a scale for each of its first dimension. */
+/* A weight of random numbers, in float or quantised to int8 with a scale for each of its first
+ * dimension. */
 static const char *weight(cd_onnx_writer *f, uint64_t seed, const int64_t *dim, size_t n_dim,
                           double size, bool quantised) {
     static float real[4096], scale[64];
@@ -60,7 +62,8 @@ static const char *conv(cd_onnx_writer *f, const char *x, uint64_t seed, int64_t
     return CD_ONNX_WRITER_NODE(f, "Conv", x, w);
 }
 
-/* Two convolutions, a pooling, a product; `quantised`: between QuantizeLinear and DequantizeLinear, with scales for what is near. */
+/* Two convolutions, a pooling, a product; `quantised`: between QuantizeLinear and DequantizeLinear,
+ * with scales for what is near. */
 static const char *file(const char *name, bool quantised) {
     char as[64];
     cd_onnx_writer f = {0};
@@ -242,10 +245,11 @@ TEST(means_of_channels) {
     cd_quantize_result_free(r);
 }
 
-/* Of each turn float's time over the form's, above 1 where 8 bits are faster, whatever the machine does from turn to turn. */
+/* Of each turn float's time over the form's, above 1 where 8 bits are faster, whatever the machine
+ * does from turn to turn. */
 TEST(figures_of_turns) {
-    static const double ratio[] = {2,   1.5, 4,   1,   3,
-                                   2.5, 0.5, 3.5, 1.25}; /* sorted: 0.5 1 1.25 1.5 2 2.5 3 3.5 4 */
+    /* sorted: 0.5 1 1.25 1.5 2 2.5 3 3.5 4 */
+    static const double ratio[] = {2, 1.5, 4, 1, 3, 2.5, 0.5, 3.5, 1.25};
     enum { N = sizeof ratio / sizeof *ratio };
     double of_float[N], s[N];
     cd_quantize_form f = {0};

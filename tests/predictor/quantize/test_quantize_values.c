@@ -1,4 +1,5 @@
-/* Networks in 8 bits against sums of whole numbers: the results are equal to the bit, whatever instructions the programs use. */
+/* Networks in 8 bits against sums of whole numbers: the results are equal to the bit, whatever
+ * instructions the programs use. */
 #include <math.h>
 #include <string.h>
 
@@ -207,8 +208,9 @@ static void quantize_layer(layer *l, const double *w, const double *b, float x_s
     }
 }
 
-/* One channel of the weights is zero throughout: its scale is 1. With means the bias takes back what rounded weights do to them: sums of reals, whose last
- * bits depend on their order, so that a result may be one unit off. */
+/* One channel of the weights is zero throughout: its scale is 1. With means the bias takes back
+ * what rounded weights do to them: sums of reals, whose last bits depend on their order, so that a
+ * result may be one unit off. */
 static void check_ranges(bool means) {
     static layer l;
     static double w[C2 * C1 * 9], b[C2], mean[C1];

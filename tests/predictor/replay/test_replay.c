@@ -130,8 +130,8 @@ static void test_as_the_slow_one(void **state) {
         assert_ok(cd_replay_run(&m.n, &r, &err));
         const double want = slow_replay(&m.n, &s);
         for (uint32_t k = 0; k < m.n.n_op; k++) {
-            assert_true(r.op[k].start_s ==
-                        s.start[k]); /* all durations are short binary fractions */
+            /* all durations are short binary fractions */
+            assert_true(r.op[k].start_s == s.start[k]);
             assert_true(r.op[k].end_s == s.end[k]);
         }
         assert_true(r.makespan_s == want);
@@ -147,8 +147,8 @@ static void test_shared_memory_as_the_slow_one(void **state) {
     unsigned stretched = 0;
     for (uint64_t seed = 100; seed < 140; seed++) {
         make_replay(&m, seed, true);
-        m.n.n_device = 1,
-        m.n.n_link = 0; /* ties that rounding breaks would part the two on several */
+        /* ties that rounding breaks would part the two on several */
+        m.n.n_device = 1, m.n.n_link = 0;
         for (uint32_t k = 0; k < m.n.n_op; k++) m.op[k].device = 0;
         m.device[0].policy = CD_REPLAY_STREAM;
         m.device[0].workers = 3;
@@ -236,13 +236,14 @@ static void test_small_by_hand(void **state) {
     assert_int_equal(r.n_copy, 2);
     assert_int_equal(r.n_path, 3);
     assert_int_equal(r.path[1], 2);
-    assert_int_equal(r.peak[0],
-                     110); /* a until its copy is there, and b; then b, c's copy, d: 35 */
+    /* a until its copy is there, and b; then b, c's copy, d: 35 */
+    assert_int_equal(r.peak[0], 110);
     assert_int_equal(r.peak[1], 120);
     cd_replay_free(&r);
 }
 
-/* At one time: ends in the order of devices, then copies in the order of their making; the last one is what was waited for. */
+/* At one time: ends in the order of devices, then copies in the order of their making; the last one
+ * is what was waited for. */
 TEST(test_ties) {
     cdmpp_err err = {0};
     const uint32_t after[] = {0, 1, 2};
@@ -315,11 +316,11 @@ static void test_interval(void **state) {
     assert_ok(cd_replay_sample(&m.n, 0.9, 0.3, 1, &b, &err));
     assert_true(a.low_s == b.low_s && a.high_s == b.high_s && a.mean_s == b.mean_s);
     assert_true(a.low_s < a.mean_s && a.mean_s < a.high_s);
-    assert_ok(
-        cd_replay_sample(&m.n, 0.9, 1, 1, &c, &err)); /* errors in common do not average out */
+    /* errors in common do not average out */
+    assert_ok(cd_replay_sample(&m.n, 0.9, 1, 1, &c, &err));
     assert_true(c.high_s - c.low_s > a.high_s - a.low_s);
-    for (uint32_t k = 0; k < m.n.n_op; k++)
-        m.op[k].shared = 1; /* the same, known of each operator */
+    /* the same, known of each operator */
+    for (uint32_t k = 0; k < m.n.n_op; k++) m.op[k].shared = 1;
     assert_ok(cd_replay_sample(&m.n, 0.9, 0.3, 1, &b, &err));
     assert_true(b.low_s == c.low_s && b.high_s == c.high_s);
     for (uint32_t k = 0; k < m.n.n_op; k++) m.op[k].spread = 0;
@@ -331,7 +332,8 @@ static void test_interval(void **state) {
     assert_status(cd_replay_sample(&m.n, 1, 0.3, 1, &a, &err), CDMPP_ERANGE);
 }
 
-/* 10^5 operators take about 0.1 s of processor time; ten times the bar of one second would be another complexity, also in slow builds. */
+/* 10^5 operators take about 0.1 s of processor time; ten times the bar of one second would be
+ * another complexity, also in slow builds. */
 static void test_large(void **state) {
     (void)state;
     enum { N = 100000 };

@@ -1,4 +1,5 @@
-/* The trace of a replay read back: every operator and copy is there, and no track holds two things at once. */
+/* The trace of a replay read back: every operator and copy is there, and no track holds two things
+ * at once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +50,8 @@ static void test_tracks(void **state) {
     cdmpp_err err = {0};
     for (uint64_t seed = 0; seed < 30; seed++) {
         make_replay(&m, seed, true);
-        for (uint32_t k = 0; k < m.n.n_op; k++)
-            m.op[k].seconds *= 1.2345678901e-6; /* ends between two nanoseconds */
+        /* ends between two nanoseconds */
+        for (uint32_t k = 0; k < m.n.n_op; k++) m.op[k].seconds *= 1.2345678901e-6;
         cd_replay r;
         cd_buf b = {0};
         assert_ok(cd_replay_run(&m.n, &r, &err));
@@ -58,9 +59,9 @@ static void test_tracks(void **state) {
         const size_t n = read_slices(&b, s, sizeof s / sizeof *s);
         assert_int_equal(n, m.n.n_op + r.n_copy);
         qsort(s, n, sizeof *s, by_track);
-        for (size_t k = 1; k < n; k++)
+        for (size_t k = 1; k < n; k++) /* of 1e-3 us */
             if (s[k].pid == s[k - 1].pid && s[k].tid == s[k - 1].tid)
-                assert_true(s[k].from >= s[k - 1].to - 1e-4); /* of 1e-3 us */
+                assert_true(s[k].from >= s[k - 1].to - 1e-4);
         cd_buf_free(&b);
         cd_replay_free(&r);
     }

@@ -1,4 +1,5 @@
-/* JSON within a page: texts that end no script, whole nanoseconds, queues of a replay; and the page's pieces in their order. */
+/* JSON within a page: texts that end no script, whole nanoseconds, queues of a replay; and the
+ * page's pieces in their order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,9 +68,9 @@ static void test_queues(void **state) {
 }
 
 static void test_pieces_in_order(void **state) {
-    static const char *const body[] = {"<p>one</p>", "<p>two</p>", NULL},
-                             *const script[] = {"/*three*/", NULL},
-                             *const drawing[] = {"/*four*/", "/*five*/", NULL};
+    static const char *const body[] = {"<p>one</p>", "<p>two</p>", NULL};
+    static const char *const script[] = {"/*three*/", NULL};
+    static const char *const drawing[] = {"/*four*/", "/*five*/", NULL};
     static const char *const order[] = {
         "<!doctype html>",
         "<title>mine</title>",

@@ -1,5 +1,5 @@
-/* The cache: the same bits with and without, hits are counted, it stays bounded, and what differs is
- * told apart. */
+/* The cache: the same bits with and without, hits are counted, it stays bounded, and what differs
+ * is told apart. */
 #include "check.h"
 #include "made_api_all.h"
 
@@ -26,7 +26,8 @@ static void assert_counts(const cdmpp_context *c, uint64_t asked, uint64_t found
     assert_int_equal(f, found);
 }
 
-/* Cold, warm and without: for every model and form. Keys hold addresses, so a set is now and then full where there are few: one of a thousand sets, in one run of ten. */
+/* Cold, warm and without: for every model and form. Keys hold addresses, so a set is now and then
+ * full where there are few: one of a thousand sets, in one run of ten. */
 static void same_bits(void **state) {
     (void)state;
     for (int m = MADE_TREES; m <= MADE_TSF; m++)

@@ -1,4 +1,5 @@
-/* Programs of any sizes put together: the view gives each back, and nothing of those before a clear. */
+/* Programs of any sizes put together: the view gives each back, and nothing of those before a
+ * clear. */
 #include <string.h>
 
 #include "base/core/core.h"
@@ -76,8 +77,8 @@ static void is_program(const cd_program_view *v, size_t i, const made *m) {
 TEST(the_view_gives_programs_back) {
     cd_batch_builder *g;
     assert_ok(cd_batch_builder_new(true, false, &g, &err));
-    for (uint32_t round = 0; round < 3;
-         round++) { /* first many, then few: nothing of the first stays */
+    /* first many, then few: nothing of the first stays */
+    for (uint32_t round = 0; round < 3; round++) {
         const uint32_t first = 7 * round, n = round ? 5 : MANY;
         size_t rows = 0;
         cd_batch_builder_clear(g);

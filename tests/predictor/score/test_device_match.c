@@ -1,4 +1,5 @@
-/* Which device of a model answers: its own name, the one given, the only one, the most similar one of its kind, or none. */
+/* Which device of a model answers: its own name, the one given, the only one, the most similar one
+ * of its kind, or none. */
 #include "predictor/score/device_match.h"
 
 #include <string.h>
@@ -6,7 +7,8 @@
 #include "base/text/text.h"
 #include "check.h"
 
-/* Nothing but the cores is known of them: who has the nearest number, in ratio, is the most similar. The last six are in no model. */
+/* Nothing but the cores is known of them: who has the nearest number, in ratio, is the most
+ * similar. The last six are in no model. */
 static const char file[] =
     "- {name: small, kind: cpu, cores: 4}\n- {name: middle, aliases: [Xeon 16, mid_dle2], kind: "
     "cpu, cores: 16}\n- {name: large, kind: cpu, cores: 64}\n"
@@ -43,7 +45,8 @@ typedef struct {
     float vector[MOST * CD_N_DEVICE_COL];
 } made;
 
-/* A model of these devices. Device i was described when it learned if bit i of `described` is set. */
+/* A model of these devices. Device i was described when it learned if bit i of `described` is
+ * set. */
 static const cd_model *make(made *k, const char **name, size_t n, unsigned described) {
     memset(k, 0, sizeof *k);
     k->m.n_device = n;
@@ -124,38 +127,39 @@ TEST(without_a_description) {
         assert_ok(cd_device_match_pick(w, str(i == 2 ? "llvm -model=nobody" : "llvm -model=cpu5"),
                                        "", &p, &err));
         assert_true(p.device == 0 && p.unknown);
+        /* but not of another kind */
         assert_status(cd_device_match_pick(w, str("cuda -model=gpu70"), "", &p, &err),
-                      CDMPP_EMODEL); /* but not of another kind */
+                      CDMPP_EMODEL);
         cd_device_match_free(w);
     }
 }
 
-/* The name in the target, else the folder; kinds must agree; no nearest one that was not asked for. */
+/* The name in the target, else the folder; kinds must agree; no nearest one that was not asked
+ * for. */
 TEST(its_own_device) {
     static const struct {
         const char *target, *source;
         int want; /* -1: EMODEL */
         const char *why;
-    } tab[] = {{"llvm -model=middle", "", 1, ""},
-               {"llvm -model=middle", "gpu20/a.json", 1, ""},
-               {"cuda -model=gpu100", "", 4, ""},
-               {"", "logs/large/a.json", 2, ""},
-               {"llvm", "small/a.json", 0, ""},
-               {"cuda", "small/a.json", -1,
-                "the record is for a GPU, the model's device small is a CPU"},
-               {"llvm -model=gpu20", "", -1,
-                "the record is for a CPU, the model's device gpu20 is a GPU"},
-               {"llvm -model=cpu5", "", -1,
-                "expected one of small, middle, large, gpu20, gpu100, found 'cpu5'; --device NAME "
-                "says which to take, --nearest takes the most similar one"},
-               {"llvm", "", -1,
-                "expected -model= of one of small, middle, large, gpu20, gpu100, found none; "
-                "--device NAME says which"},
-               {"", "", -1, "found none"},
-               {"llvm", "nowhere/a.json", -1,
-                "found none; --device NAME says which, with --nearest any device that is "
-                "described"}, /* a folder is no device */
-               {"cuda -arch=sm_99", "", -1, "found none; --device NAME"}};
+    } tab[] = {
+        {"llvm -model=middle", "", 1, ""},
+        {"llvm -model=middle", "gpu20/a.json", 1, ""},
+        {"cuda -model=gpu100", "", 4, ""},
+        {"", "logs/large/a.json", 2, ""},
+        {"llvm", "small/a.json", 0, ""},
+        {"cuda", "small/a.json", -1, "the record is for a GPU, the model's device small is a CPU"},
+        {"llvm -model=gpu20", "", -1, "the record is for a CPU, the model's device gpu20 is a GPU"},
+        {"llvm -model=cpu5", "", -1,
+         "expected one of small, middle, large, gpu20, gpu100, found 'cpu5'; --device NAME says "
+         "which to take, --nearest takes the most similar one"},
+        {"llvm", "", -1,
+         "expected -model= of one of small, middle, large, gpu20, gpu100, found none; --device "
+         "NAME says which"},
+        {"", "", -1, "found none"},
+        /* a folder is no device */
+        {"llvm", "nowhere/a.json", -1,
+         "found none; --device NAME says which, with --nearest any device that is described"},
+        {"cuda -arch=sm_99", "", -1, "found none; --device NAME"}};
     made k;
     cd_device_match *w = match(make(&k, five, 5, 31), NULL, false, true);
     assert_null(cd_device_match_fixed(w));
@@ -172,13 +176,13 @@ TEST(its_own_device) {
                         !strcmp(p.name, five[tab[i].want]));
     }
     cd_device_match_free(w);
-    w = match(make(&k, five, 1, 1), NULL, false,
-              false); /* the only one takes whoever does not say */
+    /* the only one takes whoever does not say */
+    w = match(make(&k, five, 1, 1), NULL, false, false);
     cd_device_pick p;
     assert_ok(cd_device_match_pick(w, str("llvm"), "", &p, &err));
     assert_true(p.device == 0 && !p.unknown && p.assumed);
-    assert_ok(cd_device_match_pick(w, str("llvm"), "elsewhere/a.json", &p,
-                                   &err)); /* in any folder, and marked */
+    /* in any folder, and marked */
+    assert_ok(cd_device_match_pick(w, str("llvm"), "elsewhere/a.json", &p, &err));
     assert_true(p.device == 0 && !p.unknown && p.assumed && !strcmp(p.name, "small"));
     assert_ok(cd_device_match_pick(w, str("llvm"), "small/a.json", &p, &err)); /* its own */
     assert_true(p.device == 0 && !p.assumed);
@@ -188,7 +192,8 @@ TEST(its_own_device) {
     cd_device_match_free(w);
 }
 
-/* A folder is a device where its name is described. An instruction set names the devices that have it, and none of them. */
+/* A folder is a device where its name is described. An instruction set names the devices that have
+ * it, and none of them. */
 TEST(folders_and_instruction_sets) {
     made k;
     cd_device_pick p;
@@ -255,7 +260,8 @@ TEST(given_names) {
     }
 }
 
-/* Another name of its description is the device itself, whether a nearest one is asked for or not; without descriptions nobody knows it. */
+/* Another name of its description is the device itself, whether a nearest one is asked for or not;
+ * without descriptions nobody knows it. */
 TEST(other_names) {
     made k;
     cd_device_pick p;

@@ -1,4 +1,5 @@
-/* An explanation: its parts sum to the prediction, the larger nest has the larger part, JSON reads back. */
+/* An explanation: its parts sum to the prediction, the larger nest has the larger part, JSON reads
+ * back. */
 #include "predictor/score/explain.h"
 #include "check.h"
 #include "fault.h"
@@ -190,7 +191,8 @@ static double scored(const cd_model *m, const cd_device_match_options *which,
     return out->latency_s;
 }
 
-/* The made models have a law of no reason but unlike operators, and the larger product has more loops than what they learned: who scores and who explains have no interval, and say why. */
+/* The made models have a law of no reason but unlike operators, and the larger product has more
+ * loops than what they learned: who scores and who explains have no interval, and say why. */
 static void same_interval(const cd_model_prediction *e, const cd_model_prediction *want) {
     assert_true(isnan(want->low_s) && isnan(want->high_s) && isnan(want->rel_std));
     assert_true(isnan(e->low_s) && isnan(e->high_s) && isnan(e->rel_std));
@@ -199,7 +201,8 @@ static void same_interval(const cd_model_prediction *e, const cd_model_predictio
     assert_close(e->like_std, want->like_std, 1e-12, 0);
 }
 
-/* Of a corrected model, and of a device that it does not know: the prediction is the one that it gives for the record, and groups are corrected like it. */
+/* Of a corrected model, and of a device that it does not know: the prediction is the one that it
+ * gives for the record, and groups are corrected like it. */
 static void explains_what_is_answered(void **state) {
     (void)state;
     static const char yaml[] = "- {name: one, kind: cpu, clock_mhz: 3000, cores: 4}\n- {name: two, "
@@ -216,12 +219,10 @@ static void explains_what_is_answered(void **state) {
                                    &devices, &err));
     assert_ok(made_here(tmp_path(&dir, "m.cdmpp"), 0, 4, &here, &err));
     for (int k = 0; k < 2; k++) {
-        const cd_device_match_options which = {.device = k ? "three" : "mine",
-                                               .nearest = true,
-                                               .devices = devices},
-                                      other = {.device = k ? "three" : "one",
-                                               .nearest = true,
-                                               .devices = devices};
+        const cd_device_match_options which = {
+            .device = k ? "three" : "mine", .nearest = true, .devices = devices};
+        const cd_device_match_options other = {
+            .device = k ? "three" : "one", .nearest = true, .devices = devices};
         assert_ok(cd_explain(here, tasks, &which, &l, &e, &err));
         assert_ok(cd_explain(model, tasks, &other, &l, &plain, &err));
         assert_close(e.pred.latency_s, scored(here, &which, &want), 1e-12, 0);

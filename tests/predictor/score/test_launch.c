@@ -32,7 +32,8 @@ static void bind(float *row, float blocks_x, float blocks_y, float threads) {
     row[CD_COL_THREAD_X] = log2f(1 + threads);
 }
 
-/* A product of 512 and an operation on each result; what it reads and writes are matrices of 512 x 512 floats. */
+/* A product of 512 and an operation on each result; what it reads and writes are matrices of 512 x
+ * 512 floats. */
 TEST(the_largest_kernel_counts) {
     static float row[3 * CD_N_COL];
     const cd_rows rows = {.n_row = 3, .row = row};

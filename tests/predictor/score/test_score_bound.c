@@ -33,8 +33,9 @@ TEST(in_range) {
     assert_close(bound(CD_UNLIKE_OPERATOR, NAN, NAN).latency_s, 1, 1e-12, 0);
 }
 
-/* Beyond it the point keeps its distance from the lower end, up to twice of what the device can: and that much where nothing tells the lower end, as of the widest interval. That the
- * interval is unknown must not make the program faster. */
+/* Beyond it the point keeps its distance from the lower end, up to twice of what the device can:
+ * and that much where nothing tells the lower end, as of the widest interval. That the interval is
+ * unknown must not make the program faster. */
 TEST(beyond_the_range) {
     assert_close(bound(CD_UNLIKE_RANGE, 0.2, 0.5).latency_s, 1.25, 1e-12, 0);
     assert_close(bound(CD_UNLIKE_RANGE, 0.01, 0.5).latency_s, 2, 1e-12, 0);

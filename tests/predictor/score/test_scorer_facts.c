@@ -1,5 +1,6 @@
-/* A model of facts scores records, steps and the data set that was made of them to the same bits; of rows it says what they lack; a described
- * device that it does not know has analytic times of its own. */
+/* A model of facts scores records, steps and the data set that was made of them to the same bits;
+ * of rows it says what they lack; a described device that it does not know has analytic times of
+ * its own. */
 #include "predictor/score/score.h"
 #include "check.h"
 
@@ -107,8 +108,8 @@ TEST(same_bits) {
         for (int i = 0; i < MADE_N; i++) {
             cd_scored o[2];
             score(s, i, o);
-            assert_close(o[0].pred.latency_s, want[i], k == NET ? 1e-4 : 0,
-                         0); /* products of other sizes round otherwise */
+            /* products of other sizes round otherwise */
+            assert_close(o[0].pred.latency_s, want[i], k == NET ? 1e-4 : 0, 0);
             assert_true(o[1].pred.latency_s == o[0].pred.latency_s);
         }
         cd_scorer_free(s);
@@ -138,8 +139,9 @@ TEST(unknown_device) {
         score(s, i, b);
         assert_true(b[0].which.unknown && b[0].which.own && !a[0].which.own);
         slower += b[0].pred.median_s > a[0].pred.median_s;
+        /* by its own peaks */
         assert_close(b[0].least_s, cd_device_least_s(b[0].which.own, &task()->dag->least), 1e-12,
-                     0); /* by its own peaks */
+                     0);
         assert_true(b[0].least_s > 0 && b[0].pred.latency_s >= b[0].least_s);
         assert_true(b[0].which.doubt.shift >= CD_DEVICE_LAW_LEAST_SHIFT &&
                     a[0].which.doubt.shift == 0);

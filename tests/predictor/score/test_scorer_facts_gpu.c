@@ -1,5 +1,5 @@
-/* A model of facts of GPU programs scores records to the bits that their data set gives; it refuses CPU programs, and a model of these refuses
- * GPU programs. */
+/* A model of facts of GPU programs scores records to the bits that their data set gives; it refuses
+ * CPU programs, and a model of these refuses GPU programs. */
 #include "predictor/score/score.h"
 #include "check.h"
 

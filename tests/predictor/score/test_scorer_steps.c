@@ -1,4 +1,5 @@
-/* A model of steps scores records and steps as it scores the data set that was made of them; of rows it says what they lack. */
+/* A model of steps scores records and steps as it scores the data set that was made of them; of
+ * rows it says what they lack. */
 #include "predictor/score/score.h"
 #include "check.h"
 

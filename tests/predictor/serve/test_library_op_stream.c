@@ -103,9 +103,9 @@ static void rows_in_order(void **state) {
         at = hit;
     }
     assert_int_equal(bad, 3);
-    assert_non_null(
-        strstr(out, ",\"low_s\":null,\"high_s\":null,\"level\":null,\"out_of_range\":true,"
-                    "\"reason\":\"device+beyond\"")); /* h100: one device was trained on */
+    /* h100: one device was trained on */
+    assert_non_null(strstr(out, ",\"low_s\":null,\"high_s\":null,\"level\":null,\"out_of_range\":"
+                                "true,\"reason\":\"device+beyond\""));
     const char *low = strstr(out, ",\"low_s\":"), *high = strstr(out, ",\"high_s\":");
     assert_true(low && high && strtod(low + 9, NULL) > 0 &&
                 strtod(high + 10, NULL) > strtod(low + 9, NULL));
@@ -113,8 +113,8 @@ static void rows_in_order(void **state) {
     assert_non_null(strstr(out, "\"measured_s\":null,\"error\":null}\n"));
     assert_non_null(strstr(out, "\"measured_s\":0.001,\"error\":-0."));
     cd_mem_free(out);
-    out = run(f, table, &(cd_library_op_stream_options){.device = NULL}, &bad, CDMPP_OK,
-              &err); /* the last row then names no device */
+    /* the last row then names no device */
+    out = run(f, table, &(cd_library_op_stream_options){.device = NULL}, &bad, CDMPP_OK, &err);
     assert_int_equal(bad, 4);
     assert_null(strstr(out, "measured_s"));
     cd_mem_free(out);
@@ -130,7 +130,8 @@ static void strict_stops(void **state) {
     cd_mem_free(out);
 }
 
-/* The fixture's model knows v100 alone: what is measured there moves its answer for t4; from t4 nothing is carried. */
+/* The fixture's model knows v100 alone: what is measured there moves its answer for t4; from t4
+ * nothing is carried. */
 static void rows_of_one_device_are_scaled_to_another(void **state) {
     static const char both[] = "op,latency_ms,Device,B,H\nadd,4,v100,64,64\nadd,1,t4,64,64\nadd,1,"
                                "p4,64,64\nadd,,v100,64,8\nsoftmax,1,v100,4,8\n";

@@ -1,5 +1,5 @@
-/* Pipes: an answer comes in time while the pipe stays open, who does not read is not read from, a stop answers what
- * was read whole, and a warm stream asks the heap for nothing. */
+/* Pipes: an answer comes in time while the pipe stays open, who does not read is not read from, a
+ * stop answers what was read whole, and a warm stream asks the heap for nothing. */
 #include "fault.h"
 #include "made_serve.h"
 
@@ -112,8 +112,8 @@ static void slow_reader(void **state) {
     begin(&p, (run){.threads = 1, .batch = 64}, NULL);
     assert_int_equal(fcntl(p.in[1], F_SETFL, O_NONBLOCK), 0);
     for (int idle = 0; idle < 20;) {
-        const ssize_t k =
-            write(p.in[1], line, sizeof line - 1); /* below PIPE_BUF: whole or not at all */
+        /* below PIPE_BUF: whole or not at all */
+        const ssize_t k = write(p.in[1], line, sizeof line - 1);
         if (k > 0) idle = 0, taken += (size_t)k, sent++;
         else idle++, usleep(10000);
         assert_true(taken < (size_t)8 << 20);

@@ -132,6 +132,69 @@ TEST(hello) {
                                 "\"measured_rows\":2,\"max_line_bytes\":4096}"));
 }
 
+#define ERROR(line, rest) "{\"line\":" #line ",\"error\":{\"code\":" rest "}}\n"
+TEST(lines_refused) {
+    static const struct {
+        const char *line, *answer;
+    } v[] = {
+        {"3", ERROR(1, "\"ESCHEMA\",\"message\":\"expected a JSON object, found integer\"")},
+        {"{\"op\":true}", ERROR(1, "\"ESCHEMA\",\"key\":\"op\",\"message\":\"expected a number or "
+                                   "a text, found boolean\"")},
+        {"{\"op\":[]}", ERROR(1, "\"ESCHEMA\",\"key\":\"op\",\"message\":\"expected a number or a "
+                                 "text, found array\"")},
+        {"{\"op\":\"norm\",\"m\":{}}", ERROR(1, "\"ESCHEMA\",\"key\":\"m\",\"message\":\"expected "
+                                                "a number or a text, found object\"")},
+        {"{\"op\":\"norm\",\"m\":1.5}", ERROR(1, "\"ERANGE\",\"key\":\"m\",\"message\":\"expected "
+                                                 "a whole number in 1..2^40, found 1.5\"")},
+        {"{\"cmd\":\"stop\"}", ERROR(1, "\"ESCHEMA\",\"key\":\"cmd\",\"message\":\"expected hello "
+                                        "or stats, found \\\"stop\\\"\"")},
+        {"{\"cmd\":{}}",
+         ERROR(1, "\"ESCHEMA\",\"key\":\"cmd\",\"message\":\"expected a string, found object\"")},
+    };
+    fixture *f = *state;
+    cd_llm_op_requests_stats n;
+    cdmpp_err err = {0};
+    static char out[1 << 14];
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        assert_ok(ask(f, v[i].line, out, sizeof out, &n, &err));
+        assert_string_equal(out, v[i].answer);
+        assert_true(n.asked == 1 && n.bad == 1 && n.answered == 0);
+    }
+}
+
+/* Limits of a line, where it may be long. */
+TEST(many) {
+    fixture *f = *state;
+    cd_buf line = {0};
+    cd_llm_op_requests_stats n;
+    cdmpp_err err = {0};
+    static char out[1 << 14];
+    cd_buf_puts(&line, "{\"operators\":[1");
+    for (int i = 0; i < CD_LLM_OP_REQUESTS_MOST; i++) cd_buf_puts(&line, ",1");
+    cd_buf_puts(&line, "]}\n{\"op\":\"norm\"");
+    for (int i = 0; i < 64; i++) cd_buf_putf(&line, ",\"m%d\":1", i);
+    cd_buf_puts(&line, "}\n{\"cmd\":\"hello\"}\n");
+    const cd_llm_op_requests_options o = {
+        .in = open(tmp_put(&f->dir, "in", line.p, line.n), O_RDONLY),
+        .out = open(tmp_path(&f->dir, "out"), O_RDWR | O_CREAT | O_TRUNC, 0600)};
+    assert_ok(cd_llm_op_requests(&f->of, &o, &n, &err));
+    const ssize_t got = pread(o.out, out, sizeof out - 1, 0);
+    assert_true(got > 0);
+    out[got] = 0;
+    (void)snprintf(line.p, line.n,
+                   "{\"line\":1,\"error\":{\"code\":\"ERANGE\",\"key\":\"operators\",\"message\":"
+                   "\"expected at most %d, found %d\"}}",
+                   CD_LLM_OP_REQUESTS_MOST, CD_LLM_OP_REQUESTS_MOST + 1);
+    assert_string_equal(strtok(out, "\n"), line.p);
+    assert_string_equal(
+        strtok(NULL, "\n"),
+        "{\"line\":2,\"error\":{\"code\":\"ERANGE\",\"message\":\"more than 64 members\"}}");
+    assert_non_null(strstr(strtok(NULL, "\n"), "\"max_line_bytes\":67108864}"));
+    (void)close(o.in);
+    (void)close(o.out);
+    cd_buf_free(&line);
+}
+
 TEST(refused) {
     fixture *f = *state;
     const char *tables[] = {f->measured};
@@ -163,4 +226,4 @@ TEST(refused) {
     cd_llm_op_oracle_free(&o);
 }
 
-TESTS(up, down, one_line_each, hello, refused)
+TESTS(up, down, lines_refused, many, one_line_each, hello, refused)

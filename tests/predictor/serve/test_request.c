@@ -63,8 +63,8 @@ TEST(what_a_candidate_has) {
     assert_true(r.ask.form == CD_CANDIDATE_PARTS && cd_str_is(r.ask.text, "[1]") &&
                 cd_str_is(r.ask.version, "\"v0.6\"") && cd_str_is(r.aim.device, "here"));
     assert_true(r.aim.flop == -1 && !r.aim.has_hardware && !r.aim.task);
-    assert_true(cd_str_is(good("{\"i\": [1], \"origin\": \"best of 160\"}").ask.text,
-                          "[1]")); /* a record of cdmpp-tune */
+    /* a record of cdmpp-tune */
+    assert_true(cd_str_is(good("{\"i\": [1], \"origin\": \"best of 160\"}").ask.text, "[1]"));
     r = good("{\"rows\": [[1]], \"task\": \"w\", \"target\": \"llvm\", \"flop\": 2.5e9}");
     assert_true(r.ask.form == CD_CANDIDATE_ROWS_TEXT && cd_str_is(r.ask.text, "[[1]]") &&
                 cd_str_is(r.aim.target, "llvm") && r.aim.flop == 2.5e9 && !r.aim.device.n);
@@ -77,7 +77,8 @@ TEST(what_a_candidate_has) {
                 h->max_threads_per_block == 6 && h->max_vthread_extent == 7 && h->warp_size == -8);
 }
 
-/* A task that the registry knows brings its target and its operations, where the request says nothing else. */
+/* A task that the registry knows brings its target and its operations, where the request says
+ * nothing else. */
 TEST(what_a_task_brings) {
     cd_aim aim;
     const cd_task *t = cd_task_registry_at(tasks, 0);

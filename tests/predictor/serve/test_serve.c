@@ -1,9 +1,10 @@
-/* The stream of JSON: the answers of the library, in order, whatever stands between them; batches, threads
- * and the cache change nothing. */
+/* The stream of JSON: the answers of the library, in order, whatever stands between them; batches,
+ * threads and the cache change nothing. */
 #include "check.h"
 #include "made_serve.h"
 
-/* Batches as in the library give its bits; other batches, threads, the cache: of trees the same bits. */
+/* Batches as in the library give its bits; other batches, threads, the cache: of trees the same
+ * bits. */
 static void answers_are_the_librarys(void **state) {
     (void)state;
     static const run how[] = {{.batch = MADE_N},
@@ -28,7 +29,8 @@ static void answers_are_the_librarys(void **state) {
     }
 }
 
-/* All kinds in turn, with errors, empty lines and commands between them, twice: hits of the cache. */
+/* All kinds in turn, with errors, empty lines and commands between them, twice: hits of the
+ * cache. */
 static void mixed(void **state) {
     (void)state;
     cd_buf in = {0}, want = {0};
@@ -112,7 +114,8 @@ static void bad_requests(void **state) {
     cd_buf_free(&in);
 }
 
-/* NaN is no JSON; infinity, numbers beyond float and numbers that make a network overflow are refused one by one. */
+/* NaN is no JSON; infinity, numbers beyond float and numbers that make a network overflow are
+ * refused one by one. */
 static void strange_numbers(void **state) {
     (void)state;
     static const char *const v[] = {"1e999", "-1e999", "1e39", "3e38", "-3e38", "1e-300"};

@@ -1,4 +1,5 @@
-/* The stream of TVM's packed features: the library's scores, and frames that make no sense among good ones. */
+/* The stream of TVM's packed features: the library's scores, and frames that make no sense among
+ * good ones. */
 #include "check.h"
 #include "made_serve.h"
 

@@ -89,10 +89,11 @@ TEST(counts_of_files) {
 
 /* An answer with its measured time, one without, one of a model without intervals, one by line. */
 TEST(answers_as_json) {
-    const cd_scored
-        measured = {.pred = {.latency_s = 0.25, .low_s = 0.125, .high_s = 0.5, .rel_std = 0.75},
-                    .measured_s = 0.5},
-        open = {.pred = {.latency_s = 0.25, .low_s = (double)NAN}, .measured_s = (double)NAN};
+    const cd_scored measured = {
+        .pred = {.latency_s = 0.25, .low_s = 0.125, .high_s = 0.5, .rel_std = 0.75},
+        .measured_s = 0.5};
+    const cd_scored open = {.pred = {.latency_s = 0.25, .low_s = (double)NAN},
+                            .measured_s = (double)NAN};
     cd_buf b = {0};
     cd_response_json(
         &b, &(cd_response){.id = {"7", 1}, .o = &measured, .answered = "t4", .costs = true});

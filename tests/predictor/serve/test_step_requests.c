@@ -1,4 +1,5 @@
-/* step_requests: steps of any prompts and sequences, an answer for each line; the same seconds as the table of a configuration. */
+/* step_requests: steps of any prompts and sequences, an answer for each line; the same seconds as
+ * the table of a configuration. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -111,7 +112,8 @@ TEST(as_a_configuration) {
     close_session(&f);
 }
 
-/* The made table with prompts whose times rise with the square of their length. again: above 0: each was measured again, and took so many times as long. */
+/* The made table with prompts whose times rise with the square of their length. again: above 0:
+ * each was measured again, and took so many times as long. */
 static const char *quadratic(double again) {
     cd_buf b = {0}, to = {0};
     made_rows(&b);
@@ -129,7 +131,8 @@ static const char *quadratic(double again) {
     return at;
 }
 
-/* Prompts with the same lengths are one call; what was computed before is taken off again. A step of the simulation that computes a part takes as long. */
+/* Prompts with the same lengths are one call; what was computed before is taken off again. A step
+ * of the simulation that computes a part takes as long. */
 TEST(prompts) {
     static cd_serving_rows a, b;
     const cd_serving_prompt apart[] = {{2, 16, 0}, {1, 8, 16}};
@@ -143,9 +146,8 @@ TEST(prompts) {
     assert_int_equal(a.n, b.n);
     assert_close(a.total_s, b.total_s, 0, 0);
     assert_ok(cd_serving_step_s(e, &step, &s, &err));
-    if (fabs(s / a.total_s - 1) > 0.01)
-        fail_msg("%.9g, of the simulation %.9g", a.total_s,
-                 s); /* lengths of caches lie between points there */
+    /* lengths of caches lie between points there */
+    if (fabs(s / a.total_s - 1) > 0.01) fail_msg("%.9g, of the simulation %.9g", a.total_s, s);
     double runs = 0, taken = 0, sum = 0;
     for (size_t i = 0; i < a.n; i++) {
         sum += a.v[i].hidden ? 0 : a.v[i].total_s;
@@ -154,16 +156,16 @@ TEST(prompts) {
         else runs += a.v[i].count;
     }
     assert_close(sum + a.host_s, a.total_s, 1e-12, 0);
-    assert_close(
-        runs, 3 * f.s.m->attention_layers, 0,
-        0); /* of those alone, of all, and of one token, which is what a call takes at least */
+    /* of those alone, of all, and of one token, which is what a call takes at least */
+    assert_close(runs, 3 * f.s.m->attention_layers, 0, 0);
     assert_close(taken, f.s.m->attention_layers, 0, 0);
     cd_serving_rows_free(&a);
     cd_serving_rows_free(&b);
     close_session(&f);
 }
 
-/* Attention of 8 tokens behind 80 is a difference of two long ones, which are wrong by the same factor: it is wrong as they are, not by as many seconds. */
+/* Attention of 8 tokens behind 80 is a difference of two long ones, which are wrong by the same
+ * factor: it is wrong as they are, not by as many seconds. */
 TEST(sigma_of_a_difference) {
     static cd_serving_rows r;
     const cd_serving_prompt behind = {1, 8, 80};
@@ -175,12 +177,105 @@ TEST(sigma_of_a_difference) {
         if (!strcmp(r.v[i].name, "attention_prompt"))
             all += r.v[i].total_s, sigma = fmax(sigma, r.v[i].sigma);
         else assert_close(r.v[i].sigma, 0, 0, 0);
-    assert_close(
-        all, 2e-7 * sqrt(1.2) * (88 * 88 - 80 * 80 + 1), 1e-9,
-        0); /* two layers; what a call of one token takes is in both. The middle of two times is that of their logarithms */
+    /* two layers; what a call of one token takes is in both. The middle of two times is that of
+     * their logarithms */
+    assert_close(all, 2e-7 * sqrt(1.2) * (88 * 88 - 80 * 80 + 1), 1e-9, 0);
     assert_true(sigma > 0.01);
     assert_close(r.sigma * r.total_s, sigma * all, 1e-9, 0);
     cd_serving_rows_free(&r);
+    close_session(&f);
+}
+
+/* What the engine's caller asks about, and lines that are refused. */
+TEST(lines_refused) {
+    static const struct {
+        const char *line, *answer;
+    } v[] = {
+        {"3", "{\"line\":1,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"expected a JSON object, "
+              "found integer\"}}\n"},
+        {"{\"prefill\":[[\"a\",1]]}",
+         "{\"line\":1,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"prefill[0]\",\"message\":"
+         "\"expected a number, found string\"}}\n"},
+        {"{\"prefill\":[7]}", "{\"line\":1,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"prefill[0]\","
+                              "\"message\":\"expected [new tokens, tokens computed before]\"}}\n"},
+        {"{\"prefill\":7}", "{\"line\":1,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"prefill\","
+                            "\"message\":\"expected a list, found integer\"}}\n"},
+        {"{\"decode\":[2e9]}",
+         "{\"line\":1,\"error\":{\"code\":\"ERANGE\",\"key\":\"decode[0]\",\"message\":\"expected "
+         "a whole number of tokens in 1..1e9, found 2e+09\"}}\n"},
+        {"{\"decode\":[2.5]}",
+         "{\"line\":1,\"error\":{\"code\":\"ERANGE\",\"key\":\"decode[0]\",\"message\":\"expected "
+         "a whole number of tokens in 1..1e9, found 2.5\"}}\n"},
+        {"{\"cmd\":1}", "{\"line\":1,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"cmd\",\"message\":"
+                        "\"expected a string, found integer\"}}\n"},
+        {"{\"cmd\":\"\",\"x\":1}", "{\"line\":1,\"error\":{\"code\":\"ESCHEMA\",\"message\":"
+                                   "\"\\\"cmd\\\" goes with no other member but id\"}}\n"},
+        {"{\"others\":1}",
+         "{\"line\":1,\"error\":{\"code\":\"ERANGE\",\"key\":\"others\",\"message\":\"the model "
+         "has no experts, which alone see tokens of other copies\"}}\n"},
+    };
+    static char out[1 << 17];
+    size_t asked, bad;
+    open_engine();
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        assert_ok(ask(v[i].line, out, sizeof out, &asked, &bad, &err));
+        assert_string_equal(out, v[i].answer);
+        assert_true(asked == 1 && bad == 1);
+    }
+    close_session(&f);
+}
+
+/* Prompts of one length are one, whatever their order: answers are the same, and long ones are
+ * flushed before the end. A signal ends the answers. */
+TEST(order_and_stop) {
+    static char out[1 << 17];
+    cd_buf line = {0};
+    size_t asked, bad;
+    volatile sig_atomic_t stop = 0;
+    open_engine();
+    cd_serving_layout own = l;
+    f.made.m.n_note = (size_t)(snprintf(f.made.m.note[0], sizeof f.made.m.note[0], "a note") > 0);
+    cd_step_requests o = {.m = f.s.m,
+                          .e = e,
+                          .l = &own,
+                          .gpu = "h100",
+                          .stack = "vllm-1",
+                          .kernels = "flashinfer",
+                          .about = cd_serving_session_about(&f.s, "h100"),
+                          .shared = 0.3,
+                          .stop = &stop};
+    cd_buf_puts(&line, "{\"prefill\":[[16,0],[8,0],[16,8],[16,0],[8,0]]}\n{\"prefill\":[[8,0],[16,"
+                       "8],[16,0],[8,0],[16,0]]}\n{\"cmd\":\"hello\"}\n{\"decode\":[");
+    for (int i = 0; i <= CD_STEP_REQUESTS_MOST; i++) cd_buf_puts(&line, i ? ",1" : "1");
+    cd_buf_puts(&line, "]}\n");
+    for (int i = 0; i < 700; i++)
+        cd_buf_putf(&line, "{\"id\":%d,\"cmd\":\"a command that is not there\"}\n", i);
+    const char *in = tmp_put(&dir, "in", line.p, line.n);
+    o.in = open(in, O_RDONLY),
+    o.out = open(tmp_path(&dir, "out"), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_ok(cd_step_requests_run(&o, &asked, &bad, &err));
+    assert_int_equal(asked, 704);
+    assert_int_equal(bad, 701);
+    const ssize_t got = pread(o.out, out, sizeof out - 1, 0);
+    assert_true(got > 1 << 16);
+    out[got] = 0;
+    char *first = strtok(out, "\n"), *second = strtok(NULL, "\n"), *hello = strtok(NULL, "\n"),
+         *many = strtok(NULL, "\n");
+    assert_string_equal(first + 9, second + 9); /* behind the line's number */
+    assert_non_null(strstr(hello, "\"kernels\":\"flashinfer\""));
+    assert_non_null(strstr(hello, "\"notes\":[\"a note\"]"));
+    assert_string_equal(many, "{\"line\":4,\"error\":{\"code\":\"ERANGE\",\"key\":\"decode\","
+                              "\"message\":\"expected at most 65536, found 65537\"}}");
+    stop = 1;
+    assert_status(cd_step_requests_run(&o, &asked, &bad, &err), CDMPP_EINTERRUPTED);
+    assert_string_equal(err.msg, "after 0 requests");
+    (void)close(o.in);
+    (void)close(o.out);
+    o.in = open(in, O_RDONLY), o.out = open("/dev/full", O_WRONLY), stop = 0;
+    if (o.out >= 0) assert_status(cd_step_requests_run(&o, &asked, &bad, &err), CDMPP_EIO);
+    (void)close(o.in);
+    (void)close(o.out);
+    cd_buf_free(&line);
     close_session(&f);
 }
 
@@ -198,4 +293,5 @@ TEST(no_memory) {
     }
 }
 
-TESTS(up, down, one_line_each, as_a_configuration, prompts, sigma_of_a_difference, no_memory)
+TESTS(up, down, one_line_each, lines_refused, order_and_stop, as_a_configuration, prompts,
+      sigma_of_a_difference, no_memory)

@@ -1,4 +1,5 @@
-/* Records that were measured on one device, asked for another: the model moved by what it misses on the first, closed forms beside it. */
+/* Records that were measured on one device, asked for another: the model moved by what it misses on
+ * the first, closed forms beside it. */
 #include "predictor/serve/serve.h"
 #include "check.h"
 
@@ -11,14 +12,14 @@
 static tmp_dir dir;
 static cd_task_registry *tasks;
 static cd_model *model;
-static cd_device here = {.name = "here", .kind = CD_DEVICE_GPU},
-                 there = {.name = "there", .kind = CD_DEVICE_GPU};
+static cd_device here = {.name = "here", .kind = CD_DEVICE_GPU};
+static cd_device there = {.name = "there", .kind = CD_DEVICE_GPU};
 
 /* The model learns two devices, the second half as fast. */
 static int setup(void **state) {
     (void)state;
-    static const char *const target[] = {"llvm -model=here", "llvm -model=there"},
-                             *const set[] = {"train.rounds=120"};
+    static const char *const target[] = {"llvm -model=here", "llvm -model=there"};
+    static const char *const set[] = {"train.rounds=120"};
     cdmpp_err err = {0};
     char h5[256], path[256];
     dir = tmp_make();
@@ -72,7 +73,8 @@ static double number(const char *text, const char *key) {
     return strtod(at + strlen(key), NULL);
 }
 
-/* 512 cubed of floats: 2^28 operations and 3 * 2^20 bytes. Times at the peaks of the destination: 2^28 / 4e12, 3 * 2^20 / 2e11. */
+/* 512 cubed of floats: 2^28 operations and 3 * 2^20 bytes. Times at the peaks of the destination:
+ * 2^28 / 4e12, 3 * 2^20 / 2e11. */
 TEST(half_of_what_the_model_misses_is_carried) {
     cd_buf b = {0};
     cd_stream_stats n;

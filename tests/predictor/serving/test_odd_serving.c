@@ -55,4 +55,33 @@ TEST(files) {
     tmp_remove(&dir);
 }
 
-TESTS(NULL, NULL, files)
+/* Without a path: the file that CDMPP_SERVING names, or that of the project. */
+TEST(usual_stacks) {
+    cd_diag diag = {0};
+    cd_serving_stacks s = {0};
+    cdmpp_err err = {0};
+    tmp_dir dir = tmp_make();
+    static const char text[] = "- {stack: mine, tokens: 64, sequences: 8, memory_share: 0.9, "
+                               "reserve_gb: 1, spread_tpot: 0.1, spread_ttft: 0.2, between_s: 0}\n";
+    const cd_serving_stack *k = NULL;
+    assert_true(!setenv("CDMPP_SERVING", tmp_put(&dir, "s.yaml", text, sizeof text - 1), 1));
+    assert_ok(cd_serving_stacks_load(NULL, &diag, &s, &err));
+    assert_ok(cd_serving_stack_find(&s, "mine-1.0", &k, &err));
+    assert_string_equal(k->name, "mine");
+    assert_status(cd_serving_stack_find(&s, "vllm", &k, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.msg, "expected mine, each also with its version; found 'vllm'");
+    cd_serving_stacks_free(&s);
+    assert_true(!setenv("CDMPP_SERVING", "", 1));
+    assert_ok(cd_serving_stacks_load(NULL, &diag, &s, &err));
+    assert_ok(cd_serving_stack_find(&s, "vllm", &k, &err));
+    cd_serving_stacks_free(&s);
+    unsetenv("CDMPP_SERVING");
+    assert_ok(cd_serving_stacks_load(NULL, &diag, &s, &err));
+    cd_serving_stacks_free(&s);
+    err = (cdmpp_err){0};
+    assert_status(cd_serving_stacks_load(tmp_path(&dir, "none.yaml"), &diag, &s, &err), CDMPP_EIO);
+    cd_diag_free(&diag);
+    tmp_remove(&dir);
+}
+
+TESTS(NULL, NULL, files, usual_stacks)

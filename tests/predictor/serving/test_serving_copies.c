@@ -1,9 +1,11 @@
-/* Copies of a model: with experts they make their steps together, whole prompts or parts of them, and idle ones take part. */
+/* Copies of a model: with experts they make their steps together, whole prompts or parts of them,
+ * and idle ones take part. */
 #include <sys/stat.h>
 
 #include "made_serving_session.h"
 
-/* What a model with 8 experts on two GPUs asks besides. moe_s: of experts, whatever their tokens are; 0: 10 us a token. */
+/* What a model with 8 experts on two GPUs asks besides. moe_s: of experts, whatever their tokens
+ * are; 0: 10 us a token. */
 static const char *folder_with_experts_of(double moe_s) {
     static char folder[256];
     cd_buf b = {0};
@@ -35,8 +37,10 @@ static const char *folder_with_experts_of(double moe_s) {
 
 static const char *folder_with_experts(void) { return folder_with_experts_of(0); }
 
-/* Copies of a model with experts make their steps together. Three prompts in two copies: one has two of them, the other one waits, and experts see all. Then a copy decodes
- * two sequences, the other one. A prompt of 40 tokens has no room beside another one in a copy that takes 64 a step. */
+/* Copies of a model with experts make their steps together. Three prompts in two copies: one has
+ * two of them, the other one waits, and experts see all. Then a copy decodes two sequences, the
+ * other one. A prompt of 40 tokens has no room beside another one in a copy that takes 64 a
+ * step. */
 TEST(copies_together) {
     fixture f;
     cd_serving_config c = small();
@@ -51,16 +55,16 @@ TEST(copies_together) {
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
     assert_ok(
         cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, NULL, &e, &err));
-    const cd_serving_load load = {.isl = 16, .osl = 2, .concurrency = 3, .requests = 3},
-                          wide = {.isl = 40, .osl = 2, .concurrency = 3, .requests = 3};
+    const cd_serving_load load = {.isl = 16, .osl = 2, .concurrency = 3, .requests = 3};
+    const cd_serving_load wide = {.isl = 40, .osl = 2, .concurrency = 3, .requests = 3};
     cd_serving_limits limit = {.tokens = 64,
                                .sequences = 8,
                                .cache_tokens = 1000,
                                .prompts = CD_SERVING_WHOLE,
                                .copies = 2};
-    const cd_serving_step first = {.prompts = 2, .isl = 16, .others = 16},
-                          next = {.decodes = 2, .context = 17, .others = 1},
-                          both = {.prompts = 1, .isl = 40, .others = 40};
+    const cd_serving_step first = {.prompts = 2, .isl = 16, .others = 16};
+    const cd_serving_step next = {.decodes = 2, .context = 17, .others = 1};
+    const cd_serving_step both = {.prompts = 1, .isl = 40, .others = 40};
     assert_ok(cd_serving_step_s(e, &first, &prompts, &err));
     assert_ok(cd_serving_step_s(e, &next, &decode, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
@@ -72,8 +76,8 @@ TEST(copies_together) {
     double one, two;
     assert_ok(cd_serving_step_s(e, &both, &one, &err));
     assert_ok(cd_serving_step_s(e, &third, &two, &err));
-    assert_ok(
-        cd_serving_simulate(e, &wide, &limit, 0, &r, &err)); /* the third comes in the step after */
+    /* the third comes in the step after */
+    assert_ok(cd_serving_simulate(e, &wide, &limit, 0, &r, &err));
     assert_close(r.ttft_s, (one + one + (one + two)) / 3, 1e-9, 0);
     limit.copies = 1; /* one copy alone: each prompt has a step */
     assert_ok(cd_serving_simulate(e, &wide, &limit, 0, &r, &err));
@@ -101,7 +105,8 @@ static double drawn(double mean, double spread, uint64_t seed, uint64_t i) {
 }
 static double length_of(uint64_t seed, uint64_t i) { return drawn(24, 0.5, seed, 2 * i); }
 
-/* Sequences whose prompts are there already. Two of four end first, and two others come beside those that stay: each copy gets one of them. */
+/* Sequences whose prompts are there already. Two of four end first, and two others come beside
+ * those that stay: each copy gets one of them. */
 static void copies_of_tokens_alone(cd_serving_engine *e) {
     const cd_serving_limits limit = {.tokens = 24,
                                      .sequences = 8,
@@ -129,8 +134,10 @@ static void copies_of_tokens_alone(cd_serving_engine *e) {
     assert_close(14 / r.tokens_s, four + new + last, 1e-9, 0);
 }
 
-/* Prompts that are longer than a step takes: each copy computes a part of one of its own at the same time. One token above the limit changes the throughput little. Of a whole
- * prompt in one copy and a longer part in another one the part counts. A prompt that has ended leaves the queue though one before it has not. */
+/* Prompts that are longer than a step takes: each copy computes a part of one of its own at the
+ * same time. One token above the limit changes the throughput little. Of a whole prompt in one copy
+ * and a longer part in another one the part counts. A prompt that has ended leaves the queue though
+ * one before it has not. */
 TEST(copies_in_parts) {
     fixture f;
     cd_serving_config c = small();
@@ -160,8 +167,8 @@ TEST(copies_in_parts) {
         const double at = first_tokens_s(e, 24, &limit), above = first_tokens_s(e, 25, &limit);
         assert_true(above > 0.8 * at && above < at);
     }
-    for (int longer = 0; longer < 2;
-         longer++) { /* the first request is the longer one, or the second one is */
+    /* the first request is the longer one, or the second one is */
+    for (int longer = 0; longer < 2; longer++) {
         cd_serving_load both = {
             .isl = 24, .osl = 1, .spread = 0.5, .concurrency = 2, .requests = 2};
         limit.copies = 2;
@@ -181,7 +188,8 @@ TEST(copies_in_parts) {
     close_session(&f);
 }
 
-/* The roomiest copy ends a prompt of which a part was computed; a long one begins in the other copy, in the 8 tokens that are left there: 20, 16, 8 and 40 tokens are four steps. */
+/* The roomiest copy ends a prompt of which a part was computed; a long one begins in the other
+ * copy, in the 8 tokens that are left there: 20, 16, 8 and 40 tokens are four steps. */
 TEST(part_beside_an_end) {
     fixture f;
     cd_serving_config c = small();
@@ -243,7 +251,8 @@ TEST(copies_without_a_prompt) {
     close_session(&f);
 }
 
-/* A step takes as long as its operators, whose times are kept by the tokens of one copy and by those of all: a shared expert beside the others where it decodes. */
+/* A step takes as long as its operators, whose times are kept by the tokens of one copy and by
+ * those of all: a shared expert beside the others where it decodes. */
 TEST(shared_expert_of_copies) {
     fixture f;
     static cd_serving_rows rows;
@@ -260,8 +269,8 @@ TEST(shared_expert_of_copies) {
         cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, NULL, &e, &err));
     for (int turn = 0; turn < 2; turn++) /* asked for, and known */
         for (double others = 0; others < 12; others++) {
-            const cd_serving_step decode = {.decodes = 2, .context = 16, .others = others},
-                                  prompt = {.prompts = 1, .isl = 16, .others = others};
+            const cd_serving_step decode = {.decodes = 2, .context = 16, .others = others};
+            const cd_serving_step prompt = {.prompts = 1, .isl = 16, .others = others};
             assert_ok(cd_serving_step_rows(e, &decode, 0, &rows, &err));
             assert_close(step_of(e, decode), rows.total_s, 1e-12, 0);
             assert_ok(cd_serving_step_rows(e, &prompt, 0, &rows, &err));
@@ -269,8 +278,8 @@ TEST(shared_expert_of_copies) {
         }
     const double alone = step_of(e, (cd_serving_step){.decodes = 2, .context = 16}),
                  few = step_of(e, (cd_serving_step){.decodes = 2, .context = 16, .others = 4});
-    assert_close(alone, few, 1e-12,
-                 0); /* the shared expert takes longer: 2 tokens of 40 us against 6 of 10 */
+    /* the shared expert takes longer: 2 tokens of 40 us against 6 of 10 */
+    assert_close(alone, few, 1e-12, 0);
     assert_true(step_of(e, (cd_serving_step){.decodes = 2, .context = 16, .others = 9}) >
                 few + 1e-5);
     cd_serving_engine_free(e);
@@ -294,8 +303,8 @@ TEST(copies_of_two_nodes) {
     assert_ok(
         cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, NULL, &e, &err));
     for (double others = 0; others < 12; others += 3) {
-        const cd_serving_step decode = {.decodes = 2, .context = 16, .others = others},
-                              prompt = {.prompts = 1, .isl = 16, .others = others};
+        const cd_serving_step decode = {.decodes = 2, .context = 16, .others = others};
+        const cd_serving_step prompt = {.prompts = 1, .isl = 16, .others = others};
         assert_ok(cd_serving_step_rows(e, &decode, 0, &rows, &err));
         assert_close(step_of(e, decode), rows.total_s, 1e-12, 0);
         assert_ok(cd_serving_step_rows(e, &prompt, 0, &rows, &err));
@@ -342,17 +351,17 @@ static void as_alone(const cd_serving_config *c, size_t n, double experts) {
     close_session(&all);
 }
 
-/* Engines share what they have in common, and nothing else: other numbers of copies and stages, of GPUs in a node, other rates between nodes, other caches. */
+/* Engines share what they have in common, and nothing else: other numbers of copies and stages, of
+ * GPUs in a node, other rates between nodes, other caches. */
 TEST(shared_sums) {
     cd_serving_config c[6];
     for (size_t i = 0; i < 4; i++) c[i] = small(), c[i].node = 2, c[i].node_gb_s = 100;
     for (size_t i = 0; i < 4; i++) c[i].worker.dp = c[i].worker.ep = i ? 2 : 4;
     c[2].worker.pp = 2, c[3].node_gb_s = 50;
     as_alone(c, 4, 1);
+    /* with copies there is no sum behind the shared expert */
     for (size_t i = 0; i < 4; i++)
-        c[i].worker.tp = 2, c[i].worker.dp = i % 2 ? 1 : 2,
-        c[i].worker.ep =
-            2 * c[i].worker.dp; /* with copies there is no sum behind the shared expert */
+        c[i].worker.tp = 2, c[i].worker.dp = i % 2 ? 1 : 2, c[i].worker.ep = 2 * c[i].worker.dp;
     as_alone(c, 4, 2);
     for (size_t i = 0; i < 6; i++)
         c[i] = small(), c[i].worker.tp = 2, c[i].node = 1, c[i].node_gb_s = 100;
@@ -373,7 +382,8 @@ TEST(shared_sums) {
     close_session(&f);
 }
 
-/* Of a shared expert and of experts that take as long, to the last bit, one counts: in the sum and in the table. */
+/* Of a shared expert and of experts that take as long, to the last bit, one counts: in the sum and
+ * in the table. */
 TEST(beside_as_long) {
     fixture f;
     static cd_serving_rows rows;
@@ -408,7 +418,8 @@ static double tokens_of_experts(const cd_serving_rows *r) {
     return NAN;
 }
 
-/* Of two copies those count that have tokens: one of one request in flight, both of two; of few that come by themselves one. */
+/* Of two copies those count that have tokens: one of one request in flight, both of two; of few
+ * that come by themselves one. */
 TEST(idle_copies) {
     fixture f;
     cd_serving_config c = small();

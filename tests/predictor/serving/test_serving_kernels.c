@@ -1,4 +1,5 @@
-/* Kernels that are named: which rows answer then, which types they are of, and what no kernel is called. */
+/* Kernels that are named: which rows answer then, which types they are of, and what no kernel is
+ * called. */
 #include <string.h>
 
 #include "predictor/serving/serving_internal.h"
@@ -6,7 +7,8 @@
 #include "fault.h"
 #include "tmp.h"
 
-/* Two kernels of bfloat16, of which the first is faster, and one of fp8. An all-reduce of a library, and NCCL's, which has no name. */
+/* Two kernels of bfloat16, of which the first is faster, and one of fp8. An all-reduce of a
+ * library, and NCCL's, which has no name. */
 static const char ROWS[] = "op,device,stack,kernel,dtype,m,n,k,num_gpus,message_bytes,latency_"
                            "s\ngemm,h100,vllm-1,Cutlass_a,bfloat16,8,64,64,,,1e-5\n"
                            "gemm,h100,vllm-1,Marlin_b,bfloat16,8,64,64,,,3e-5\ngemm,h100,vllm-1,"
@@ -87,12 +89,12 @@ TEST(who_answers) {
     assert_close(seconds("", CD_LLM_OP_T_BF16), 1e-5, 0, 0);
     assert_close(seconds("gemm=marlin", CD_LLM_OP_T_BF16), 3e-5, 0, 0);
     assert_close(seconds("gemm=CUTLASS", CD_LLM_OP_T_BF16), 1e-5, 0, 0);
-    assert_close(seconds("gemm=_", CD_LLM_OP_T_BF16), 1e-5, 0,
-                 0); /* of two that have it the fastest */
+    /* of two that have it the fastest */
+    assert_close(seconds("gemm=_", CD_LLM_OP_T_BF16), 1e-5, 0, 0);
     assert_close(seconds("gemm=marlin", CD_LLM_OP_T_FP8), 7e-6, 0, 0);
     assert_close(seconds("gemm=deep", CD_LLM_OP_T_BF16), 1e-5, 0, 0);
-    assert_close(seconds("gemm=marlin", CD_LLM_OP_T_F16), 3e-5, 0,
-                 0); /* one type of 16 bits speaks for the other */
+    /* one type of 16 bits speaks for the other */
+    assert_close(seconds("gemm=marlin", CD_LLM_OP_T_F16), 3e-5, 0, 0);
 }
 
 /* An answer tells the kernel, also the second time; where rows have no names it tells none. */
@@ -138,7 +140,8 @@ TEST(over_nodes) {
     cd_serving_cost_free(c);
 }
 
-/* A word that is in the names of several: each type has one that has rows of it, also where the model is asked. */
+/* A word that is in the names of several: each type has one that has rows of it, also where the
+ * model is asked. */
 TEST(of_each_type) {
     cd_serving_kernels k;
     cd_serving_kernel found;
@@ -205,7 +208,8 @@ static cdmpp_status checked(cd_llm_op_kind kind, cd_llm_op_type type, const cd_s
     return cd_serving_kernels_check(named, m, &l, &err);
 }
 
-/* A kernel without rows of any type that the model's operators have. Prompts of latent attention are never in fp8. */
+/* A kernel without rows of any type that the model's operators have. Prompts of latent attention
+ * are never in fp8. */
 TEST(types_of_the_model) {
     const cd_serving_model experts = {.experts = 8}, latent = {.latent = true};
     const struct {
@@ -221,15 +225,14 @@ TEST(types_of_the_model) {
               {CD_LLM_OP_LATENT_DECODE, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8, &latent}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         assert_ok(checked(of[i].kind, of[i].good, of[i].m));
-        assert_int_equal(
-            checked(of[i].kind, of[i].bad, of[i].m),
-            CDMPP_ERANGE); /* of this configuration: others of a sweep may have the type */
+        /* of this configuration: others of a sweep may have the type */
+        assert_int_equal(checked(of[i].kind, of[i].bad, of[i].m), CDMPP_ERANGE);
         assert_string_equal(err.key, "kernels");
         assert_non_null(strstr(err.msg, cd_llm_op_type_name(of[i].bad)));
         assert_non_null(strstr(err.msg, cd_llm_op_type_name(of[i].good)));
     }
-    assert_ok(
-        checked(CD_LLM_OP_ALL_REDUCE, CD_LLM_OP_T_NVFP4, &latent)); /* collectives move bytes */
+    /* collectives move bytes */
+    assert_ok(checked(CD_LLM_OP_ALL_REDUCE, CD_LLM_OP_T_NVFP4, &latent));
 }
 
 /* Of a kind that the model has no operators of. */

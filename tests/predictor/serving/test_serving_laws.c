@@ -40,8 +40,9 @@ static void product_is(const cd_serving_ops *o, const char *name, double m, doub
 }
 
 /* ---- operators ---- */
-/* All weights of the model are in its products, and each of them once: the sum of n x k over a step's products and experts is the number of parameters, but for the
- * embedding, which is read by rows, and short convolutions. */
+/* All weights of the model are in its products, and each of them once: the sum of n x k over a
+ * step's products and experts is the number of parameters, but for the embedding, which is read by
+ * rows, and short convolutions. */
 static double weights_in_products(const cd_serving_ops *o, double products) {
     double sum = 0;
     for (size_t i = 0; i < o->n; i++) {
@@ -68,7 +69,9 @@ TEST(products_have_all_weights) {
         assert_close(weights_in_products(&o, 3),
                      cd_serving_model_parameters(&m) - (m.tied ? 0 : m.vocab * m.hidden), 1e-12, 0);
     }
-    m = hybrid(); /* experts without a gate take the time of three products of two thirds of the width, rounded up */
+    /* experts without a gate take the time of three products of two thirds of the width, rounded
+     * up */
+    m = hybrid();
     cd_serving_ops_rest(&m, &one, 8, 1, 8, false, &o);
     assert_close(named(&o, "experts")->r.size[2], 22, 0, 0); /* 32 x 2 / 3 */
     const double experts = m.sparse_layers * 64 * 8 * (3 * 22 - 2 * 32),
@@ -78,7 +81,8 @@ TEST(products_have_all_weights) {
                  1e-12, 0);
 }
 
-/* What tp GPUs compute together is what one computes, where heads divide; what they send each other grows from nothing. */
+/* What tp GPUs compute together is what one computes, where heads divide; what they send each other
+ * grows from nothing. */
 TEST(tp_divides_products) {
     cd_serving_model m;
     cd_serving_ops o, half;
@@ -104,18 +108,20 @@ TEST(sizes_by_hand) {
     cd_serving_ops o;
     cd_serving_model m = hybrid();
     cd_serving_ops_rest(&m, &one, 8, 3, 8, false, &o);
-    /* state: 4 heads of 8, 2 groups of 16: in = 32 (gate) + 32 + 2 x 2 x 16 (channels) + 4, out = 32 */
+    /* state: 4 heads of 8, 2 groups of 16: in = 32 (gate) + 32 + 2 x 2 x 16 (channels) + 4, out =
+     * 32 */
     product_is(&o, "state_in", 8, 132, 64, 1);
     product_is(&o, "state_out", 8, 64, 32, 1);
     assert_close(named(&o, "state_convolution")->bytes, 8 * 4 * 96, 0, 0);
     product_is(&o, "shared_up", 8, 48, 64, 1);
     product_is(&o, "shared_down", 8, 64, 48, 1);
-    assert_close(named(&o, "shared_activation")->bytes, 8 * 4 * 48, 0,
-                 0);                                 /* without a gate: read and written once */
-    assert_close(named(&o, "norm")->count, 5, 0, 0); /* one for each of 4 layers, one at the end */
+    /* without a gate: read and written once */
+    assert_close(named(&o, "shared_activation")->bytes, 8 * 4 * 48, 0, 0);
+    /* one for each of 4 layers, one at the end */
+    assert_close(named(&o, "norm")->count, 5, 0, 0);
     cd_serving_ops_prompt(&m, &one, 2, 130, &o);
-    product_is(&o, "state_scan", 64, 8, 3 * 16 + 64,
-               2 * 3 * 4); /* three chunks of 64 begin in 130 tokens */
+    /* three chunks of 64 begin in 130 tokens */
+    product_is(&o, "state_scan", 64, 8, 3 * 16 + 64, 2 * 3 * 4);
     cd_serving_ops_decode(&m, &one, 5, 100, &o);
     assert_close(named(&o, "state_update")->bytes, 5 * 2 * (4 * 4 * 16 * 8 + 2 * 96 * 3), 0, 0);
     assert_ok(made_read(MADE_EXPERTS ",\"n_routed_experts\":8}", &m, &err));
@@ -139,14 +145,14 @@ TEST(sparse_attention_by_hand) {
     cd_serving_ops o;
     assert_ok(made_read(SPARSE, &m, &err));
     cd_serving_ops_prompt(&m, &one, 3, 50, &o);
-    product_is(&o, "index_scores", 50, 25, 32,
-               3); /* each token against half of them in the mean, two heads of 16 */
+    /* each token against half of them in the mean, two heads of 16 */
+    product_is(&o, "index_scores", 50, 25, 32, 3);
     assert_close(named(&o, "index_choice")->bytes, 3 * 50 * 4 * 50, 0, 0);
     product_is(&o, "absorb_k", 150, 512, 128, 4);
     product_is(&o, "absorb_v", 150, 128, 512, 4);
     assert_close(named(&o, "attention_prompt")->r.size[0], 32, 0, 0);
-    cd_serving_ops_decode(&m, &one, 3, 20,
-                          &o); /* a cache shorter than what is chosen is read whole */
+    /* a cache shorter than what is chosen is read whole */
+    cd_serving_ops_decode(&m, &one, 3, 20, &o);
     assert_close(named(&o, "attention_decode")->r.size[0], 20, 0, 0);
     assert_close(named(&o, "index_scores")->bytes, 3 * 20 * (16 + 8), 0, 0);
     cd_serving_ops_rest(&m, &one, 8, 3, 8, false, &o);
@@ -166,7 +172,8 @@ static cd_serving_memory memory(const cd_serving_model *m, const cd_serving_layo
     return v;
 }
 
-/* Stages share layers, and the tables of an untied model; a stage has at least one layer's cache; each batch of a pipeline needs room for the longest. */
+/* Stages share layers, and the tables of an untied model; a stage has at least one layer's cache;
+ * each batch of a pipeline needs room for the longest. */
 TEST(stages_share_memory) {
     cd_serving_model m, tied;
     cd_serving_layout l = one;
@@ -181,9 +188,8 @@ TEST(stages_share_memory) {
     assert_close(memory(&m, &l, 64).token, token / 2, 0, 0);
     l.pp = 4;
     assert_close(memory(&m, &l, 64).token, token / 4, 0, 0);
-    m.window = 4,
-    m.window_layers =
-        3; /* a sequence of 64 is in a layer of four with all, in three with a sixteenth */
+    /* a sequence of 64 is in a layer of four with all, in three with a sixteenth */
+    m.window = 4, m.window_layers = 3;
     l.pp = 1;
     assert_close(memory(&m, &l, 64).token, token / 4 * (1 + 3. / 16), 1e-12, 0);
     l.pp = 4; /* the stage with the layer of all */
@@ -261,13 +267,14 @@ static cd_serving_result simulated(const bench *b, const cd_serving_load *load,
     return r;
 }
 
-/* Poisson: the time between arrivals is -ln(1 - u) / rate, of these numbers of the generator; the last one ends a request after the sum. Its mean is 1 / rate. */
+/* Poisson: the time between arrivals is -ln(1 - u) / rate, of these numbers of the generator; the
+ * last one ends a request after the sum. Its mean is 1 / rate. */
 TEST(arrivals_by_hand) {
     bench b;
     double at = 0;
     open_bench(&b);
-    const cd_serving_load load = {.isl = 16, .osl = 1, .rate = 2, .requests = 400, .seed = 7},
-                          alone = {.isl = 16, .osl = 1, .concurrency = 1, .requests = 1};
+    const cd_serving_load load = {.isl = 16, .osl = 1, .rate = 2, .requests = 400, .seed = 7};
+    const cd_serving_load alone = {.isl = 16, .osl = 1, .concurrency = 1, .requests = 1};
     for (size_t i = 0; i < 400; i++) at += -log(1 - cd_rng_unit(8, i)) / 2;
     const cd_serving_result r = simulated(&b, &load, &limits);
     assert_close(r.total_s, at + simulated(&b, &alone, &limits).ttft_s, 1e-9, 0);
@@ -294,7 +301,8 @@ TEST(lengths_by_hand) {
     close_bench(&b);
 }
 
-/* One at a time nothing waits, so every figure follows from two times: t1 of a prompt, t2 of each of n - 1 further tokens at its own length. */
+/* One at a time nothing waits, so every figure follows from two times: t1 of a prompt, t2 of each
+ * of n - 1 further tokens at its own length. */
 TEST(one_at_a_time) {
     bench b;
     double decode = 0, t;
@@ -305,20 +313,20 @@ TEST(one_at_a_time) {
     assert_ok(cd_serving_step_s(b.e, &prompt, &t, &err));
     assert_close(r.ttft_s, t, 1e-12, 0);
     assert_close(r.ttft_p99_s, t, 1e-12, 0);
-    const cd_serving_step mean = {
-        .decodes = 1,
-        .context = 17 + 7 / 2.}; /* turns in which nothing changes are one, at their mean length */
+    /* turns in which nothing changes are one, at their mean length */
+    const cd_serving_step mean = {.decodes = 1, .context = 17 + 7 / 2.};
     assert_ok(cd_serving_step_s(b.e, &mean, &decode, &err));
     assert_close(r.tpot_s, decode, 1e-9, 0);
     assert_close(r.request_s, t + 8 * decode, 1e-9, 0);
     assert_close(r.total_s, 4 * r.request_s, 1e-9, 0);
     assert_close(r.tokens_s, 4 * 9 / r.total_s, 1e-9, 0);
-    assert_close(r.running, 8 * decode / r.request_s, 1e-9,
-                 0); /* a sequence runs from its first token on */
+    /* a sequence runs from its first token on */
+    assert_close(r.running, 8 * decode / r.request_s, 1e-9, 0);
     close_bench(&b);
 }
 
-/* Of 100 requests that all come at once and go one by one, the 99 th percentile is that of the last one. */
+/* Of 100 requests that all come at once and go one by one, the 99 th percentile is that of the last
+ * one. */
 TEST(percentiles) {
     bench b;
     open_bench(&b);
@@ -333,7 +341,8 @@ TEST(percentiles) {
     close_bench(&b);
 }
 
-/* How many requests a load test has: those asked for, no more of them in flight; without a number eight for each in flight, 64 at least. */
+/* How many requests a load test has: those asked for, no more of them in flight; without a number
+ * eight for each in flight, 64 at least. */
 TEST(numbers_of_requests) {
     static const double of[][3] = {{10, 1000, 10}, {10, 3, 10}, {3, 3, 3},    {0, 3, 64},
                                    {0, 8, 64},     {0, 9, 72},  {0, 100, 800}};
@@ -356,28 +365,26 @@ TEST(room_in_the_cache) {
     open_bench(&b);
     const cd_serving_load load = {.isl = 16, .osl = 2, .concurrency = 2, .requests = 2};
     cd_serving_limits l = limits;
-    l.tokens = 17,
-    l.prompts = CD_SERVING_WHOLE; /* a prompt a step, and a token of the other sequence */
+    /* a prompt a step, and a token of the other sequence */
+    l.tokens = 17, l.prompts = CD_SERVING_WHOLE;
     for (double room = 33; room <= 36; room++) {
         l.cache_tokens = room;
         const cd_serving_result r = simulated(&b, &load, &l);
-        assert_int_equal(
-            r.steps,
-            room < 35
-                ? 4
-                : 3); /* both after the other, or the second prompt beside the first one's token */
+        /* both after the other, or the second prompt beside the first one's token */
+        assert_int_equal(r.steps, room < 35 ? 4 : 3);
     }
     close_bench(&b);
 }
 
 /* ---- steps ---- */
-/* The host's part: of each layer half for attention and half for the rest; of each sequence, a prompt in parts among them; beside the GPU or before it. */
+/* The host's part: of each layer half for attention and half for the rest; of each sequence, a
+ * prompt in parts among them; beside the GPU or before it. */
 TEST(host_by_hand) {
     bench b;
     double gpu, s;
     open_bench(&b);
-    const cd_serving_step part = {.part = 8, .decodes = 2, .context = 20},
-                          prompt = {.prompts = 2, .isl = 16};
+    const cd_serving_step part = {.part = 8, .decodes = 2, .context = 20};
+    const cd_serving_step prompt = {.prompts = 2, .isl = 16};
     assert_ok(cd_serving_step_s(b.e, &part, &gpu, &err));
     b.s.k.step_s = 1e-3, b.s.k.sequence_s = 1e-4;
     assert_ok(cd_serving_step_s(b.e, &part, &s, &err));
@@ -385,8 +392,8 @@ TEST(host_by_hand) {
     b.s.k.overlap = true;
     assert_ok(cd_serving_step_s(b.e, &part, &s, &err));
     assert_close(s, fmax(gpu, 1e-3 + 3e-4), 1e-9, 0);
-    b.s.k.step_s = b.s.k.sequence_s = 0,
-    b.s.k.layer_s = 1; /* two layers, of attention and a feed-forward part each */
+    /* two layers, of attention and a feed-forward part each */
+    b.s.k.step_s = b.s.k.sequence_s = 0, b.s.k.layer_s = 1;
     assert_ok(cd_serving_step_s(b.e, &prompt, &s, &err));
     assert_close(s, 2, 1e-9, 0);
     const cd_serving_step decode = {.decodes = 2, .context = 20};
@@ -417,7 +424,8 @@ TEST(times_are_monotone) {
 }
 
 /* ---- intervals ---- */
-/* 90 % of a normal distribution lie within 1.6449 deviations. What operators say of a step and the stack's spread are independent: 0.3 and 0.4 make 0.5. */
+/* 90 % of a normal distribution lie within 1.6449 deviations. What operators say of a step and the
+ * stack's spread are independent: 0.3 and 0.4 make 0.5. */
 TEST(intervals_by_hand) {
     fixture f;
     cd_serving_config c = small();
@@ -448,8 +456,8 @@ TEST(what_was_asked) {
     assert_close(cd_serving_in_flight(&c), 10, 0, 0);
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
     assert_close(a.r.requests, 10, 0, 0);
-    c.concurrency = 4, c.requests = 10,
-    c.worker.count = 4; /* four schedulers, one in flight each: ceil(10 / 4) each */
+    /* four schedulers, one in flight each: ceil(10 / 4) each */
+    c.concurrency = 4, c.requests = 10, c.worker.count = 4;
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
     assert_close(a.r.requests, 12, 0, 0);
     assert_close(a.r.idle, 0, 0, 0);
@@ -466,8 +474,8 @@ TEST(what_was_asked) {
     assert_true(cd_serving_too_short(&c));
     c.spread = 0.5;
     assert_true(!cd_serving_too_short(&c));
-    c = small(), c.concurrency = 0, c.rate = 1e7, c.requests = 0,
-    err = (cdmpp_err){0}; /* too many to simulate all */
+    /* too many to simulate all */
+    c = small(), c.concurrency = 0, c.rate = 1e7, c.requests = 0, err = (cdmpp_err){0};
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
     assert_true(a.r.cut && a.r.requests < 16385);
     close_session(&f);

@@ -15,17 +15,14 @@ static double step_s(made_serving *s, const cd_serving_step *step) {
 /* On a link nothing changes, and in a step that decodes nothing does. */
 TEST(all_but_links) {
     made_serving s;
-    const cd_serving_step prompt = {.prompts = 2, .isl = 16},
-                          decode = {.decodes = 3, .context = 64};
+    const cd_serving_step prompt = {.prompts = 2, .isl = 16};
+    const cd_serving_step decode = {.decodes = 3, .context = 64};
     cd_serving_engine *e;
     static cd_serving_rows r;
     made_serving_open(&s, path, 2);
-    const double
-        alone = step_s(&s, &prompt),
-        decodes = step_s(&s, &decode),
-        links =
-            5 * 2e-6 +
-            2e-6; /* two layers have two sums each, the embedding has one; the vocabulary is gathered */
+    /* two layers have two sums each, the embedding has one; the vocabulary is gathered */
+    const double alone = step_s(&s, &prompt), decodes = step_s(&s, &decode),
+                 links = 5 * 2e-6 + 2e-6;
     s.k.lift = 2;
     assert_close(step_s(&s, &prompt), 2 * (alone - links) + links, 1e-9, 0);
     assert_close(step_s(&s, &decode), decodes, 1e-12, 0);
@@ -34,8 +31,9 @@ TEST(all_but_links) {
     assert_close(r.total_s, 2 * (alone - links) + links, 1e-9, 0);
     assert_close(r.host_s, alone - links, 1e-9, 0);
     assert_false(r.waits);
-    s.k.layer_s =
-        1; /* in which the host hands out a layer: the GPU waits, and no step is shorter for a faster one */
+    /* in which the host hands out a layer: the GPU waits, and no step is shorter for a faster
+     * one */
+    s.k.layer_s = 1;
     assert_ok(cd_serving_step_rows(e, &prompt, 0.3, &r, &err));
     assert_true(r.waits);
     assert_close(r.total_s, 2, 1e-9, 0); /* two layers */
@@ -70,7 +68,8 @@ TEST(stages) {
     made_serving_close(&s);
 }
 
-/* As large as where it was fitted on a GPU of that power, smaller on one that has more of it, none where power limits nothing. */
+/* As large as where it was fitted on a GPU of that power, smaller on one that has more of it, none
+ * where power limits nothing. */
 TEST(by_power) {
     made_serving s;
     const cd_serving_step prompt = {.prompts = 2, .isl = 16};
@@ -117,7 +116,8 @@ TEST(other_powers) {
     made_serving_close(&s);
 }
 
-/* Seven prompts of 29 tokens in all: 29 / 7 x 7 is more than 29 in doubles, and a step of no more than 29 is a graph. */
+/* Seven prompts of 29 tokens in all: 29 / 7 x 7 is more than 29 in doubles, and a step of no more
+ * than 29 is a graph. */
 TEST(tokens_of_a_graph) {
     made_serving s;
     cd_serving_engine *e;

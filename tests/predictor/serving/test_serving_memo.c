@@ -33,8 +33,8 @@ TEST(memo) {
 
 /* Keys at both sides of what is a place in an array: none is another's. */
 TEST(sums) {
-    static const double at[] = {0, 1, 1.5, 63, 64, 65, 99, 100, 101, 1e6, -1},
-                        by[] = {0, 1, 1.25, 2, 3, 500};
+    static const double at[] = {0, 1, 1.5, 63, 64, 65, 99, 100, 101, 1e6, -1};
+    static const double by[] = {0, 1, 1.25, 2, 3, 500};
     cd_serving_sums s;
     assert_ok(cd_serving_sums_new(&s, 3, 100, 3, &err));
     for (int turn = 0; turn < 2; turn++)

@@ -1,4 +1,5 @@
-/* Operators of all families: their products hold every weight once; layers with states, an index, a gate; calls that the host bounds; engines that share sums. */
+/* Operators of all families: their products hold every weight once; layers with states, an index, a
+ * gate; calls that the host bounds; engines that share sums. */
 #include "made_serving_session.h"
 
 static cd_serving_model m;
@@ -74,12 +75,12 @@ TEST(states) {
     assert_close(find(&o, "state_in")->r.size[1], (2 * 16 * 128 + 2 * 32 * 128) / 2., 0, 0);
     assert_close(find(&o, "state_in")->count, 36, 0, 0);
     assert_close(find(&o, "qkv")->count, 12, 0, 0);
-    assert_close(find(&o, "qkv")->r.size[1], 2 * 8 * 256 + 2 * 256, 0,
-                 0); /* queries and gates of 8 heads, one key head */
+    /* queries and gates of 8 heads, one key head */
+    assert_close(find(&o, "qkv")->r.size[1], 2 * 8 * 256 + 2 * 256, 0, 0);
     assert_true(has(&o, "attention_gate"));
     cd_serving_ops_prompt(&m, &l, 1, 100, &o);
-    assert_close(find(&o, "state_scan")->r.size[3], 2 * 16, 0,
-                 0); /* two chunks of each of 16 heads */
+    /* two chunks of each of 16 heads */
+    assert_close(find(&o, "state_scan")->r.size[3], 2 * 16, 0, 0);
     cd_serving_ops_decode(&m, &l, 3, 100, &o);
     assert_close(find(&o, "state_update")->bytes, 3 * 2 * cd_serving_state_bytes(&m.state) / 2, 0,
                  0);
@@ -149,7 +150,8 @@ TEST(without_gate) {
     assert_close(find(&o, "norm")->count, 53, 0, 0);
 }
 
-/* Tables measured call by call have the host's time where the GPU is faster: the GPU's is that of products with one scale. */
+/* Tables measured call by call have the host's time where the GPU is faster: the GPU's is that of
+ * products with one scale. */
 TEST(host_bounds_calls) {
     static const char rows[] =
         "op,device,stack,m,n,k,dtype,latency_s\ngemm,h100,vllm-1,1,64,64,fp8_block,60e-6\ngemm,"
@@ -217,7 +219,8 @@ TEST(seconds_first) {
     made_serving_close(&s);
 }
 
-/* An engine that shares another's sums answers as one that has its own, whichever is freed first. */
+/* An engine that shares another's sums answers as one that has its own, whichever is freed
+ * first. */
 TEST(shared_sums) {
     made_serving s;
     cd_serving_engine *a = NULL, *b = NULL, *c = NULL;

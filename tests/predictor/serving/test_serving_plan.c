@@ -1,4 +1,6 @@
-/* Layouts that do not divide or fit, constants of stacks, one configuration, a sweep, tables of runs, what is printed. */
+/* Layouts that do not divide or fit, constants of stacks, one configuration, a sweep, tables of
+ * runs, what is printed. */
+#include "base/io/io.h"
 #include "made_serving_session.h"
 
 static void layout(const made_serving *s, double tp, double pp, double dp, double ep,
@@ -16,13 +18,8 @@ TEST(layouts) {
     layout(&s, 3, 1, 1, 1, CDMPP_ERANGE, "tp");
     layout(&s, 1, 3, 1, 1, CDMPP_ERANGE, "pp");
     layout(&s, 2, 1, 1, 2, CDMPP_ERANGE, "ep");
-    cd_serving_layout l = {.tp = 4,
-                           .pp = 1,
-                           .dp = 3,
-                           .moe_ep = 1,
-                           .node = 3,
-                           .node_bytes_s =
-                               1e9}; /* 12 GPUs are four nodes, but 4 GPUs are no whole nodes */
+    /* 12 GPUs are four nodes, but 4 GPUs are no whole nodes */
+    cd_serving_layout l = {.tp = 4, .pp = 1, .dp = 3, .moe_ep = 1, .node = 3, .node_bytes_s = 1e9};
     assert_status(cd_serving_layout_check(&s.m, &l, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "tp");
     l = (cd_serving_layout){.tp = 2, .pp = 2, .dp = 1, .moe_ep = 1, .node = 2};
@@ -45,8 +42,8 @@ TEST(memory) {
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
     assert_close(m.weights, 2 * (2 * (64 * 16 * (2 * 4 + 2 * 2) + 3 * 64 * 128) + 2 * 256 * 64),
                  1e-12, 0);
-    assert_close(m.token, 2 * 2 * 2 * 16 * 2, 0,
-                 0); /* 2 layers, keys and values of 2 heads of 16 in 2 bytes */
+    /* 2 layers, keys and values of 2 heads of 16 in 2 bytes */
+    assert_close(m.token, 2 * 2 * 2 * 16 * 2, 0, 0);
     assert_close(m.activations, 2 * 64 * (4 * 64 + 3 * 128), 0, 0);
     assert_close(m.tokens, floor((80 * 1073741824.0 - 1e9 - m.weights - m.activations) / m.token),
                  0, 0);
@@ -71,8 +68,8 @@ TEST(memory) {
     assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "memory");
     assert_non_null(strstr(err.msg, "reserve 1.00 GB"));
-    s.l.pp =
-        2; /* a layer in a stage: the token's part is half, and each batch has half of the room */
+    /* a layer in a stage: the token's part is half, and each batch has half of the room */
+    s.l.pp = 2;
     s.k.memory_share = 1, s.k.reserve_gb = 0;
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
     s.k.memory_share =
@@ -137,8 +134,8 @@ TEST(answers) {
     assert_close(a.ttft_low_s / a.r.ttft_s, exp(-1.6449 * 0.2), 1e-3, 0);
     assert_close(a.gpus, 1, 0, 0);
     assert_close(a.per_user * a.r.tpot_s, 1, 1e-12, 0);
-    c.worker.dp = 2, c.concurrency = 4,
-    c.requests = 16; /* two copies, each with half of the load */
+    /* two copies, each with half of the load */
+    c.worker.dp = 2, c.concurrency = 4, c.requests = 16;
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
     assert_close(b.r.tpot_s, a.r.tpot_s, 1e-12, 0);
     assert_close(b.r.tokens_s, 2 * a.r.tokens_s, 1e-12, 0);
@@ -155,9 +152,10 @@ TEST(answers) {
     assert_close(b.r.tokens_s, a.r.tokens_s + one.r.tokens_s, 1e-12, 0);
     const double part = a.r.tokens_s / b.r.tokens_s;
     assert_close(b.r.tpot_s, part * a.r.tpot_s + (1 - part) * one.r.tpot_s, 1e-12, 0);
+    /* room for 24 tokens */
     c = small(), c.memory_share = (a.memory.weights + a.memory.activations + a.memory.reserve +
                                    24.5 * a.memory.token) /
-                                  a.memory.limit * 0.9; /* room for 24 tokens */
+                                  a.memory.limit * 0.9;
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
     c.spread = 0.5; /* one of 24 + 12 tokens may come */
     assert_status(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err), CDMPP_ERANGE);
@@ -183,7 +181,8 @@ TEST(answers) {
     close_session(&f);
 }
 
-/* Constants that were fitted on a model say less of others: their spread counts there, and where nobody knows it there is no interval. */
+/* Constants that were fitted on a model say less of others: their spread counts there, and where
+ * nobody knows it there is no interval. */
 TEST(fitted_on) {
     static const char *const stacks[] = {
         "- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: "
@@ -215,7 +214,8 @@ TEST(fitted_on) {
     }
 }
 
-/* A GPU and a type that constants were not fitted on get the wide spread, as does a model; what `fitted` leaves out at its end may be any. */
+/* A GPU and a type that constants were not fitted on get the wide spread, as does a model; what
+ * `fitted` leaves out at its end may be any. */
 TEST(fitted_on_gpu_and_type) {
     static const struct {
         const char *fitted;
@@ -241,7 +241,8 @@ TEST(fitted_on_gpu_and_type) {
     }
 }
 
-/* Experts in MXFP4: inputs in fp8 where the library has them so and the GPU has units for fp4, unless the type is named; other types stay. */
+/* Experts in MXFP4: inputs in fp8 where the library has them so and the GPU has units for fp4,
+ * unless the type is named; other types stay. */
 TEST(inputs_of_mxfp4) {
     static const struct {
         const char *gpu;
@@ -270,7 +271,8 @@ TEST(inputs_of_mxfp4) {
     }
 }
 
-/* The file of the project: each entry names the GPU and the type of its runs, and of vLLM from 0.14 on there are none. */
+/* The file of the project: each entry names the GPU and the type of its runs, and of vLLM from 0.14
+ * on there are none. */
 TEST(fitted_of_the_file) {
     static const char *const of[][2] = {{"vllm-0.12.0", "qwen3 64 5120 h100 bfloat16"},
                                         {"vllm-0.14.0", "none"},
@@ -290,34 +292,35 @@ TEST(fitted_of_the_file) {
     cd_diag_free(&diag);
 }
 
-/* Prompts in one worker, two that decode one sequence each, six requests in flight: four wait for a worker that decodes, which counts in TTFT. Throughput is that of the slower kind of worker. */
+/* Prompts in one worker, two that decode one sequence each, six requests in flight: four wait for a
+ * worker that decodes, which counts in TTFT. Throughput is that of the slower kind of worker. */
 TEST(apart) {
     fixture f;
     cd_serving_config c = small();
     cd_serving_answer a, b, few;
     open_session(&f);
-    c.osl = 16, c.decode.count = 2, c.decode.batch = 1, c.concurrency = 6,
-    c.requests = 600; /* prompts take longer than decoding */
+    /* prompts take longer than decoding */
+    c.osl = 16, c.decode.count = 2, c.decode.batch = 1, c.concurrency = 6, c.requests = 600;
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
     static cd_serving_rows p, d;
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, &p, &d, &err));
-    assert_close(a.r.tokens_s / 16, 1 / p.total_s, 0,
-                 0.1 / p.total_s); /* no more requests end than prompts do */
+    /* no more requests end than prompts do */
+    assert_close(a.r.tokens_s / 16, 1 / p.total_s, 0, 0.1 / p.total_s);
     c.osl = 128;
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
-    assert_close(a.r.tokens_s * a.r.tpot_s, 2, 0.05,
-                 0); /* two sequences get a token in each step */
+    /* two sequences get a token in each step */
+    assert_close(a.r.tokens_s * a.r.tpot_s, 2, 0.05, 0);
     assert_close(a.r.tokens_s / 128 * a.r.request_s, 6, 1e-9, 0); /* Little's law */
     assert_close(a.r.ttft_s + 127 * a.r.tpot_s, a.r.request_s, 1e-6, 0);
-    assert_close(a.r.ttft_s, 2 * 127 * a.r.tpot_s, 0,
-                 0.15 * a.r.ttft_s); /* two others before it in the same worker */
+    /* two others before it in the same worker */
+    assert_close(a.r.ttft_s, 2 * 127 * a.r.tpot_s, 0, 0.15 * a.r.ttft_s);
     c.concurrency = 2, c.requests = 200;
-    assert_ok(cd_serving_answer_of(&f.s, &c, &few, NULL, NULL,
-                                   &err)); /* each has its worker: they wait for prompts alone */
+    /* each has its worker: they wait for prompts alone */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &few, NULL, NULL, &err));
     assert_true(few.r.ttft_s < 0.1 * a.r.ttft_s);
     assert_close(few.r.tpot_s, a.r.tpot_s, 1e-6, 0);
-    c.node = 8, c.node_gb_s = a.memory.token * 16 * 1e-9 /
-                              0.5; /* the cache of a prompt takes half a second from node to node */
+    /* the cache of a prompt takes half a second from node to node */
+    c.node = 8, c.node_gb_s = a.memory.token * 16 * 1e-9 / 0.5;
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
     assert_close(b.r.ttft_s - few.r.ttft_s, 0.5, 1e-3, 0);
     assert_close(b.r.request_s - few.r.request_s, 0.5, 1e-3, 0);
@@ -332,8 +335,10 @@ TEST(sweeps) {
     cd_serving_sweep s;
     size_t n;
     cd_buf b = {0};
-    const cd_serving_lists l = {.tp = "1,2,3", .concurrency = "1,2,4"}, bad = {.tp = "1,x"},
-                           half = {.tp = "1.5"}, many = {.tp = "1,2", .gpu = ","};
+    const cd_serving_lists l = {.tp = "1,2,3", .concurrency = "1,2,4"};
+    const cd_serving_lists bad = {.tp = "1,x"};
+    const cd_serving_lists half = {.tp = "1.5"};
+    const cd_serving_lists many = {.tp = "1,2", .gpu = ","};
     open_session(&f);
     assert_ok(cd_serving_combine(&a, &usual, &l, &v, &n, &err));
     assert_int_equal(n, 9);
@@ -354,6 +359,12 @@ TEST(sweeps) {
     assert_non_null(strstr(b.p, "\"left_out\":{\"tp\":3}"));
     const char *svg = tmp_path(&dir, "a.svg");
     assert_ok(cd_serving_sweep_picture(&s, svg, &err));
+    char *drawn;
+    size_t n_drawn;
+    assert_ok(cd_file_read(svg, 0, &drawn, &n_drawn, &err));
+    assert_non_null(strstr(
+        drawn, "<path class=\"d c")); /* points have round ends, else nothing of them is drawn */
+    cd_mem_free(drawn);
     cd_serving_sweep_free(&s);
     assert_ok(cd_serving_sweep_run(&f.s, v, n, &strict, &s, &err));
     assert_int_equal(s.n_met + s.n_front, 0);

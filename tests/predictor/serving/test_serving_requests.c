@@ -1,4 +1,5 @@
-/* serving_requests: what a table of requests may say, and that the scheduler takes each with its own lengths at its own time. */
+/* serving_requests: what a table of requests may say, and that the scheduler takes each with its
+ * own lengths at its own time. */
 #include "made_serving_session.h"
 
 static cd_serving_requests q;
@@ -28,8 +29,8 @@ TEST(reading) {
     assert_close(q.osl, 3, 0, 0);
     assert_close(q.longest, 34, 0, 0);
     cd_serving_requests_free(&q);
-    assert_ok(reads(
-        "at_s,isl,osl\n2.5,1,1\n0.5,2,1\n2.5,3,1\n")); /* by time; those of one time as the file has them */
+    /* by time; those of one time as the file has them */
+    assert_ok(reads("at_s,isl,osl\n2.5,1,1\n0.5,2,1\n2.5,3,1\n"));
     assert_true(q.arrive);
     assert_int_equal(q.v[0].isl, 2);
     assert_int_equal(q.v[1].isl, 1);
@@ -132,7 +133,8 @@ TEST(a_batch) {
     made_serving_close(&s);
 }
 
-/* The newest sequence goes out of the middle of the heap, and the last one takes its place: it may belong above it. Steps as a scheduler without a heap counts them. */
+/* The newest sequence goes out of the middle of the heap, and the last one takes its place: it may
+ * belong above it. Steps as a scheduler without a heap counts them. */
 TEST(out_of_the_middle) {
     static const struct {
         const char *text;

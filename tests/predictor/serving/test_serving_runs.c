@@ -95,7 +95,8 @@ static void keep_all(void *ctx, const cdmpp_err *why) {
     t->v[t->n++] = *why;
 }
 
-/* Eight bad rows are told in the order of the file, whatever is wrong with them, and then how many more there are. */
+/* Eight bad rows are told in the order of the file, whatever is wrong with them, and then how many
+ * more there are. */
 TEST(first_bad_rows) {
     static const char *const bad[] = {"0,16\n", "1\n", "1,x\n", "1,16,4\n"};
     const cd_serving_config usual = cd_serving_config_defaults();

@@ -1,7 +1,8 @@
 /* Operators of a small model, a step and the scheduler against sums by hand. */
 #include "made_serving_session.h"
 
-/* What the operators of two layers take for m tokens of which `rows` get a next one, on one GPU; small kernels cost their bytes over 0.8 of the bandwidth. */
+/* What the operators of two layers take for m tokens of which `rows` get a next one, on one GPU;
+ * small kernels cost their bytes over 0.8 of the bandwidth. */
 static double rest_s(const made_serving *s, double m, double rows) {
     const double products =
         2 * (4 * 1e-6 * m + 1e-9 * (128 + 64 + 256 + 64)) + 1e-6 * rows + 1e-9 * 256;
@@ -35,8 +36,8 @@ TEST(operators) {
             assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_BYTES), 2 * 8 * 64, 0, 0), reduces++;
     }
     assert_int_equal(reduces, 1);
-    s.l.node = 1, s.l.node_bytes_s = 1e9,
-    reduces = 0; /* two nodes of one GPU: all bytes go over the network */
+    /* two nodes of one GPU: all bytes go over the network */
+    s.l.node = 1, s.l.node_bytes_s = 1e9, reduces = 0;
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         cd_serving_time t;
@@ -48,9 +49,9 @@ TEST(operators) {
         reduces++;
     }
     assert_int_equal(reduces, 3);
-    s.l.tp = 4, s.l.node = 2,
-    reduces =
-        0; /* two nodes of two GPUs: NCCL's steps inside them take longer than in one node, and the tree goes over the network and back */
+    /* two nodes of two GPUs: NCCL's steps inside them take longer than in one node, and the tree
+     * goes over the network and back */
+    s.l.tp = 4, s.l.node = 2, reduces = 0;
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         if (o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE && !o.v[i].link)
@@ -64,8 +65,8 @@ TEST(operators) {
     }
     assert_int_equal(reduces, 3 + 4);
     s.l.tp = 2;
-    s.l.node = 4, s.l.pp = 5,
-    reduces = 0; /* two stages of two GPUs in a node: of four ways two lead to another node */
+    /* two stages of two GPUs in a node: of four ways two lead to another node */
+    s.l.node = 4, s.l.pp = 5, reduces = 0;
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         if (strncmp(o.v[i].name, "hand_over", 9) != 0) continue;
@@ -120,7 +121,8 @@ TEST(windows_and_experts) {
     made_serving_close(&s);
 }
 
-/* A library's own all-reduce writes to the memory of its peers: over several nodes NCCL's counts, though it is another stack's and slower. */
+/* A library's own all-reduce writes to the memory of its peers: over several nodes NCCL's counts,
+ * though it is another stack's and slower. */
 TEST(collectives_of_nodes) {
     made_serving s;
     err = (cdmpp_err){0};
@@ -156,26 +158,26 @@ TEST(steps) {
     err = (cdmpp_err){0};
     double t;
     made_serving_open(&s, path, 1);
-    assert_string_equal(cd_serving_cost_stack(s.c),
-                        "vllm-1"); /* vllm-2 was not measured: another version of it was */
+    /* vllm-2 was not measured: another version of it was */
+    assert_string_equal(cd_serving_cost_stack(s.c), "vllm-1");
     assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
-    const cd_serving_step prompt = {.prompts = 2, .isl = 16},
-                          decode = {.decodes = 3, .context = 64},
-                          both = {.prompts = 1, .isl = 16, .decodes = 3, .context = 64};
+    const cd_serving_step prompt = {.prompts = 2, .isl = 16};
+    const cd_serving_step decode = {.decodes = 3, .context = 64};
+    const cd_serving_step both = {.prompts = 1, .isl = 16, .decodes = 3, .context = 64};
     assert_ok(cd_serving_step_s(e, &prompt, &t, &err));
     assert_close(t, rest_s(&s, 32, 2) + prompts_s(2, 16), 1e-9, 0);
     assert_ok(cd_serving_step_s(e, &decode, &t, &err));
     assert_close(t, rest_s(&s, 3, 3) + decode_s(3, 64), 1e-9, 0);
     assert_ok(cd_serving_step_s(e, &both, &t, &err));
     assert_close(t, rest_s(&s, 19, 4) + prompts_s(1, 16) + decode_s(3, 64), 1e-9, 0);
-    const cd_serving_step part = {.part = 16,
-                                  .part_past = 32}; /* the triangle of 48 less that of 32 */
+    /* the triangle of 48 less that of 32 */
+    const cd_serving_step part = {.part = 16, .part_past = 32};
     assert_ok(cd_serving_step_s(e, &part, &t, &err));
+    /* and what a call takes at least */
     assert_close(t, rest_s(&s, 16, 1) + prompts_s(1, 48) - prompts_s(1, 32) + prompts_s(1, 1), 1e-9,
-                 0); /* and what a call takes at least */
-    const cd_serving_step piece = {
-        .part = 1,
-        .part_past = 90}; /* a short one reads the whole cache, as a token that is decoded does */
+                 0);
+    /* a short one reads the whole cache, as a token that is decoded does */
+    const cd_serving_step piece = {.part = 1, .part_past = 90};
     assert_ok(cd_serving_step_s(e, &piece, &t, &err));
     assert_close(t, rest_s(&s, 1, 1) + decode_s(1, 90), 1e-9, 0);
     static cd_serving_rows of_piece;
@@ -183,9 +185,8 @@ TEST(steps) {
     assert_close(of_piece.total_s, t, 1e-9, 0);
     assert_int_equal(of_piece.v[of_piece.n - 1].r.kind, CD_LLM_OP_DECODE);
     cd_serving_rows_free(&of_piece);
-    const cd_serving_step between = {
-        .decodes = 1,
-        .context = 70}; /* lengths are asked at 64 and 69, 69 and 76 ...: times are linear here */
+    /* lengths are asked at 64 and 69, 69 and 76 ...: times are linear here */
+    const cd_serving_step between = {.decodes = 1, .context = 70};
     assert_ok(cd_serving_step_s(e, &between, &t, &err));
     assert_close(t, rest_s(&s, 1, 1) + decode_s(1, 70), 1e-9, 0);
     cd_serving_engine_free(e);
@@ -280,8 +281,9 @@ TEST(together) {
     made_serving_close(&s);
 }
 
-/* A step of 17 tokens has room for a prompt of 16 and for one sequence that decodes. The third request of three in flight waits until one of two has ended; with room for one more
- * it does not. A prompt that is divided waits for nobody. */
+/* A step of 17 tokens has room for a prompt of 16 and for one sequence that decodes. The third
+ * request of three in flight waits until one of two has ended; with room for one more it does not.
+ * A prompt that is divided waits for nobody. */
 TEST(crowded) {
     made_serving s;
     cd_serving_engine *e;
@@ -309,8 +311,9 @@ TEST(crowded) {
     made_serving_close(&s);
 }
 
-/* A server that takes two of six requests in flight. A further token takes the time of a step of two, whatever waits; a request waits while two others are served in its place,
- * the first six for none, none, one, one, two, two. */
+/* A server that takes two of six requests in flight. A further token takes the time of a step of
+ * two, whatever waits; a request waits while two others are served in its place, the first six for
+ * none, none, one, one, two, two. */
 TEST(saturated) {
     made_serving s;
     cd_serving_engine *e;
@@ -327,13 +330,14 @@ TEST(saturated) {
     assert_close(r.tpot_s, each, 1e-9, 0);
     assert_close(r.ttft_s, (54 * 2 + 2 * (0 + 1 + 2)) / 60.0 * served, 1e-9, 0);
     assert_close(r.tokens_s, 2 * 11 / served, 1e-9, 0);
-    assert_close(r.tokens_s / 11 * r.request_s, r.running + r.waiting, 1e-9,
-                 0); /* Little's law, of all that is in the server */
+    /* Little's law, of all that is in the server */
+    assert_close(r.tokens_s / 11 * r.request_s, r.running + r.waiting, 1e-9, 0);
     cd_serving_engine_free(e);
     made_serving_close(&s);
 }
 
-/* A full cache: sequences wait, or the newest one is put back and computed again. All requests end. */
+/* A full cache: sequences wait, or the newest one is put back and computed again. All requests
+ * end. */
 TEST(cache) {
     made_serving s;
     cd_serving_engine *e;
@@ -363,7 +367,8 @@ TEST(cache) {
     made_serving_close(&s);
 }
 
-/* Two sequences whose caches are full after 8 turns: one ends in 7 more, then the other computes its prompt and the 8 tokens again and makes its last 7. */
+/* Two sequences whose caches are full after 8 turns: one ends in 7 more, then the other computes
+ * its prompt and the 8 tokens again and makes its last 7. */
 TEST(put_back) {
     made_serving s;
     cd_serving_engine *e;
@@ -382,7 +387,8 @@ TEST(put_back) {
     made_serving_close(&s);
 }
 
-/* The cache is one token too small for the next turn, so the sequence that was put back would fit again at once: prompts that are apart must not take it for ever. */
+/* The cache is one token too small for the next turn, so the sequence that was put back would fit
+ * again at once: prompts that are apart must not take it for ever. */
 TEST(put_back_apart) {
     made_serving s;
     cd_serving_engine *e;
@@ -418,8 +424,8 @@ TEST(arrivals) {
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     assert_close(r.ttft_median_s, rest_s(&s, 16, 1) + prompts_s(1, 16), 1e-6, 0);
     assert_true(r.tokens_s > 2 && r.tokens_s < 10);
-    assert_close(r.waiting, r.ttft_s * r.tokens_s / 5, 1e-6,
-                 0); /* Little's law: a request waits until its first token */
+    /* Little's law: a request waits until its first token */
+    assert_close(r.waiting, r.ttft_s * r.tokens_s / 5, 1e-6, 0);
     const cd_serving_load thinks = {
         .isl = 16, .osl = 5, .concurrency = 2, .think_s = 1, .requests = 20};
     assert_ok(cd_serving_simulate(e, &thinks, &limit, 0, &r, &err));

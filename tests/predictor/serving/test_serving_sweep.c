@@ -1,4 +1,5 @@
-/* A sweep: threads change nothing, one that is stopped has what it answered, what is named is the best or the nearest. */
+/* A sweep: threads change nothing, one that is stopped has what it answered, what is named is the
+ * best or the nearest. */
 #include "made_serving_session.h"
 
 static cd_serving_config *listed(cd_arena *a, const cd_serving_lists *l, size_t *n) {
@@ -54,15 +55,16 @@ TEST(threads_change_nothing) {
     close_session(&f);
 }
 
-/* More threads than configurations; an unknown GPU is an error of all, whoever would have had it. */
+/* More threads than configurations; an unknown GPU is an error of all, whoever would have had
+ * it. */
 TEST(few_and_unknown) {
     fixture f;
     cd_arena a = {0};
     cd_threads *t = NULL;
     cd_serving_sweep w;
     size_t n;
-    const cd_serving_lists few = {.concurrency = "1,2"},
-                           unknown = {.gpu = "h100,h9000", .concurrency = "1,2,3,4"};
+    const cd_serving_lists few = {.concurrency = "1,2"};
+    const cd_serving_lists unknown = {.gpu = "h100,h9000", .concurrency = "1,2,3,4"};
     open_session(&f);
     assert_ok(cd_threads_new(4, &t, &err));
     const cd_serving_sweep_options o = {.threads = t};
@@ -148,7 +150,20 @@ TEST(named) {
     assert_close(w.most.per_gpu_low / all,
                  (w.most.p->ttft_s + 7 * tpot_s) / (w.most.ttft_high_s + 7 * w.most.tpot_high_s),
                  1e-12, 0);
+    /* h100_sxm is the same chip: where it has no point on the front, its best one is listed */
+    bool on_front = false;
+    for (size_t i = 0; i < w.n; i++)
+        on_front = on_front || (w.v[i].front && !strcmp(w.v[i].c->gpu, "h100_sxm"));
     cd_serving_sweep_text(&w, &b);
+    assert_true(!strstr(b.p, "not on the front") == on_front);
+    w.n_front = 0;
+    for (size_t i = 0; i < w.n; i++) {
+        w.v[i].front = w.v[i].front && !strcmp(w.v[i].c->gpu, "h100");
+        w.n_front += w.v[i].front;
+    }
+    cd_buf_clear(&b);
+    cd_serving_sweep_text(&w, &b);
+    assert_non_null(strstr(b.p, "not on the front, the most tokens/s/GPU of each:"));
     assert_null(strstr(b.p, "over the target"));
     cd_serving_sweep_free(&w);
     o.tpot_s = tpot_s * 1.001; /* met, but not with its interval */
@@ -178,8 +193,8 @@ TEST(nearest_miss) {
     size_t n;
     open_session(&f);
     const cd_serving_config *v = listed(&a, &mixed, &n);
-    const cd_serving_sweep_options o = {.ttft_s = 1e-6, .tpot_s = 1e-6},
-                                   easy = {.ttft_s = 1e3, .tpot_s = 1e-6};
+    const cd_serving_sweep_options o = {.ttft_s = 1e-6, .tpot_s = 1e-6};
+    const cd_serving_sweep_options easy = {.ttft_s = 1e3, .tpot_s = 1e-6};
     assert_ok(cd_serving_sweep_run(&f.s, v, n, &o, &w, &err));
     assert_int_equal(w.n_met, 0);
     assert_null(w.most.p);

@@ -1,4 +1,5 @@
-/* What was measured on a GPU of the same chip, for one that no training saw: libraries, kernels and grids of sizes are those of its rows. */
+/* What was measured on a GPU of the same chip, for one that no training saw: libraries, kernels and
+ * grids of sizes are those of its rows. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +8,8 @@
 #include "predictor/serving/serving.h"
 #include "tmp.h"
 
-/* At 8 rows kernel a was measured and b was not, which is faster before and after. Of a third library a grid of n and k. */
+/* At 8 rows kernel a was measured and b was not, which is faster before and after. Of a third
+ * library a grid of n and k. */
 static const char ROWS[] =
     "op,device,stack,kernel,m,n,k,num_gpus,message_bytes,latency_s\ngemm,h100,vllm-1,a,8,300,700,,,"
     "3e-5\ngemm,h100,vllm-1,b,1,300,700,,,1e-6\ngemm,h100,vllm-1,b,512,300,700,,,2e-6\n"
@@ -145,7 +147,8 @@ TEST(rows_of_its_own) {
     same(f, rows, "odd", "odd-1", 512, 512);
 }
 
-/* Rows of bfloat16 speak for float16, on the GPU and on its twin, and so it is told; without rows the training's do. */
+/* Rows of bfloat16 speak for float16, on the GPU and on its twin, and so it is told; without rows
+ * the training's do. */
 TEST(alike) {
     fixture *f = *state;
     const cd_llm_op_record r = made_llm_gemm(8, 300, 700, 0);

@@ -1,4 +1,5 @@
-/* Files beside config.json: the one that says what is quantised decides the types, the index checks the number of bytes; of another name than config.json they are not read. */
+/* Files beside config.json: the one that says what is quantised decides the types, the index checks
+ * the number of bytes; of another name than config.json they are not read. */
 #include "made_config.h"
 #include "fault.h"
 #include "tmp.h"
@@ -30,6 +31,42 @@ static cdmpp_status load(const char *config, const char *name, const char *text)
 
 static const char hf[] = "hf_quant_config.json";
 #define QUANT(fields) "{\"producer\":{\"name\":\"modelopt\"},\"quantization\":{" fields "}}"
+
+/* What an index says that cannot be used is reported, and no error. */
+TEST(odd_files) {
+    static const char config[] =
+        "{\"model_type\":\"llama\",\"hidden_size\":64,\"intermediate_size\":128,\"num_hidden_"
+        "layers\":2,\"num_attention_heads\":4,\"num_key_value_heads\":2,\"vocab_size\":100}";
+    static const struct {
+        const char *name, *text;
+        cdmpp_status st;
+        const char *key, *words;
+    } of[] = {
+        {hf, "[]", CDMPP_ESCHEMA, "", "expected an object, found array"},
+        {hf, "{\"quantization\":7}", CDMPP_ESCHEMA, "quantization",
+         "expected an object that says what is quantised"},
+        {hf, "{", CDMPP_EPARSE, "", ""},
+        {"model.safetensors.index.json", "[]", CDMPP_OK, "", ""},
+        {"model.safetensors.index.json", "{\"metadata\":{\"total_size\":\"many\"}}", CDMPP_OK, "",
+         ""},
+        {"model.safetensors.index.json", "{\"metadata\":{\"total_size\":0}}", CDMPP_OK, "", ""},
+        {"model.safetensors.index.json", "{\"metadata\":7}", CDMPP_OK, "", ""}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const cdmpp_status st = load(config, of[i].name, of[i].text);
+        if (st != of[i].st || strcmp(err.key, of[i].key) || !strstr(err.msg, of[i].words))
+            fail_msg("%zu: %d, %s: %s", i, (int)st, err.key, err.msg);
+        bool doubt = st != CDMPP_OK;
+        for (size_t k = 0; k < m.n_note; k++)
+            doubt |= strstr(m.note[k], "has no metadata.total_size that can be read") != NULL;
+        assert_true(doubt);
+    }
+    (void)load(config, NULL, NULL);
+    err = (cdmpp_err){0};
+    /* the folder stands for its config.json */
+    assert_ok(cd_serving_model_load(dir.path, &m, &err));
+    assert_true(m.layers == 2 && m.hidden == 64);
+    assert_status(cd_serving_model_load(tmp_path(&dir, "none"), &m, &err), CDMPP_EIO);
+}
 
 TEST(says_the_types) {
     static const struct {
@@ -214,5 +251,5 @@ TEST(faults) {
     (void)remove(tmp_path(&dir, hf)), (void)remove(tmp_path(&dir, "model.safetensors.index.json"));
 }
 
-TESTS(up, down, says_the_types, leaves_out, mixed, both, refused, another_name, without_method,
-      index_of_weights, faults)
+TESTS(up, down, odd_files, says_the_types, leaves_out, mixed, both, refused, another_name,
+      without_method, index_of_weights, faults)

@@ -1,4 +1,5 @@
-/* Families of models: parameters of published ones, caches, layers that differ; what no family reads is refused. */
+/* Families of models: parameters of published ones, caches, layers that differ; what no family
+ * reads is refused. */
 #include "predictor/serving_config/serving_family.h"
 #include "predictor/serving/serving.h"
 #include "base/io/io.h"
@@ -46,7 +47,8 @@ TEST(parameters) {
     }
 }
 
-/* Numbers of a cache for one token of one sequence of 4096, in 16 bits: keys and values of all layers, of windows no more than the window, latent ones alone. */
+/* Numbers of a cache for one token of one sequence of 4096, in 16 bits: keys and values of all
+ * layers, of windows no more than the window, latent ones alone. */
 TEST(caches) {
     static const struct {
         const char *name;
@@ -59,7 +61,8 @@ TEST(caches) {
         {"gemma2-27b", 2 * 2 * 16 * 128 * 46},
         {"falcon-7b", 2 * 2 * 32 * 64},
         {"gpt-oss-20b", 2 * 2 * 8 * 64 * (12 + 12 * 128. / 4096)},
-        /* 12 layers of attention; a state of 32 heads of 128 x 128 in 4 bytes, 3 values of 8192 channels in 2 */
+        /* 12 layers of attention; a state of 32 heads of 128 x 128 in 4 bytes, 3 values of
+               * 8192 channels in 2 */
         {"qwen3-next-80b", 2 * 2 * 12 * 2 * 256 + 36 * (4 * 32 * 128 * 128 + 2 * 3 * 8192) / 4096.},
         {"nemotron-3-nano-30b",
          2 * 2 * 6 * 2 * 128 + 23 * (4 * 64 * 64 * 128 + 2 * 3 * 6144) / 4096.}};
@@ -195,7 +198,8 @@ TEST(parts_of_others) {
 }
 
 /* The page has all of them, and no family is there twice. */
-/* The text with `key` called otherwise; null: and with the key again, as null, in each object that may have it. */
+/* The text with `key` called otherwise; null: and with the key again, as null, in each object that
+ * may have it. */
 static void without(const char *text, const char *key, bool null, cd_buf *out) {
     char quoted[80];
     snprintf(quoted, sizeof quoted, "\"%s\":", key);
@@ -209,7 +213,8 @@ static void without(const char *text, const char *key, bool null, cd_buf *out) {
     }
 }
 
-/* Wherever a field may be absent it may be null, and says no more than if it were absent; but for those of which Hugging Face's own classes take null for an answer. */
+/* Wherever a field may be absent it may be null, and says no more than if it were absent; but for
+ * those of which Hugging Face's own classes take null for an answer. */
 TEST(null_is_absent) {
     static const char *const key[] = {"dtype",
                                       "torch_dtype",
@@ -262,8 +267,8 @@ TEST(null_is_absent) {
     cd_buf b = {0};
     for (size_t i = 0; i < N_PUBLISHED; i++)
         for (size_t k = 0; k < N_KEY; k++) {
-            if (!strcmp(key[k], "text_config") && strstr(published[i].text, key[k]))
-                continue; /* all the others are in it */
+            /* all the others are in it */
+            if (!strcmp(key[k], "text_config") && strstr(published[i].text, key[k])) continue;
             without(published[i].text, key[k], false, &b);
             const cdmpp_status st = reads(b.p);
             absent = m;

@@ -175,8 +175,8 @@ TEST(types) {
         "}",
         "quantization_config.quant_method");
     untyped("{\"model_type\":\"llama\",\"torch_dtype\":\"float64\"," LLAMA "}", "torch_dtype");
-    assert_ok(
-        reads("{\"model_type\":\"llama\"," LLAMA "}")); /* no type: vLLM's choice, and a doubt */
+    /* no type: vLLM's choice, and a doubt */
+    assert_ok(reads("{\"model_type\":\"llama\"," LLAMA "}"));
     assert_true(doubted("bfloat16 is taken"));
     assert_int_equal(m.base, CD_LLM_OP_T_BF16);
     assert_ok(cd_serving_model_typed(&m, -1, &err));

@@ -1,11 +1,13 @@
-/* One fact under several names: any of them is answered, two that agree are one, two that do not are refused. */
+/* One fact under several names: any of them is answered, two that agree are one, two that do not
+ * are refused. */
 #include "predictor/serving_config/serving_read.h"
 #include "made_config.h"
 
 static cd_serving_model m, other;
 static cdmpp_err err;
 
-/* Names are a relation: whoever is another name of a fact has that fact as its other name, and none has two facts. */
+/* Names are a relation: whoever is another name of a fact has that fact as its other name, and none
+ * has two facts. */
 TEST(names_are_mutual) {
     static const char *const key[] = {
         "num_experts", "num_experts_per_tok",   "n_shared_experts", "num_hidden_layers",
@@ -52,8 +54,8 @@ TEST(any_name) {
                         &m, &err));
     assert_close(cd_serving_model_parameters(&m),
                  4 * (64 * 16 * (4 + 4 + 2 * 2) + 3 * 64 * 128) + 2 * 256 * 64, 0, 0);
-    assert_ok(made_read(MADE_LLAMA ",\"num_experts\":0,\"n_layer\":null}", &m,
-                        &err)); /* says that there is none, or nothing */
+    /* says that there is none, or nothing */
+    assert_ok(made_read(MADE_LLAMA ",\"num_experts\":0,\"n_layer\":null}", &m, &err));
     assert_status(made_read(MADE_LLAMA ",\"num_routed_experts\":8}", &m, &err), CDMPP_EUNSUPPORTED);
 }
 
@@ -110,7 +112,8 @@ TEST(as_many_layers_as_words) {
     assert_non_null(made_note(&m, "layers_block_type has 3 layers", false));
 }
 
-/* Where a part has no type, the error says which and where; the part's other names; errors in it have its name. */
+/* Where a part has no type, the error says which and where; the part's other names; errors in it
+ * have its name. */
 TEST(parts) {
     static const char *const part[] = {"text_config", "llm_config", "language_config"};
     char text[1024], key[80];
@@ -121,8 +124,9 @@ TEST(parts) {
         assert_status(made_read(text, &m, &err), CDMPP_ESCHEMA);
         assert_string_equal(err.key, key);
         assert_non_null(strstr(err.msg, "some_new_vl"));
+        /* the whole is of a language model's type */
         snprintf(text, sizeof text, "{\"model_type\":\"qwen3\",\"%s\":{" MADE_BF MADE_BODY "}}",
-                 part[i]); /* the whole is of a language model's type */
+                 part[i]);
         assert_ok(made_read(text, &m, &err));
         assert_string_equal(m.name, "qwen3");
         snprintf(text, sizeof text, "{\"model_type\":\"x\",\"%s\":%s}}", part[i], MADE_LLAMA);

@@ -1,4 +1,5 @@
-/* Types of a checkpoint: kinds of quantisation, what they leave out, and how lists of modules are read. */
+/* Types of a checkpoint: kinds of quantisation, what they leave out, and how lists of modules are
+ * read. */
 #include "predictor/serving_config/serving_config.h"
 #include "predictor/serving_config/serving_match.h"
 #include "check.h"
@@ -99,20 +100,23 @@ TEST(left_out) {
         BF, BF, BF, W4);
     are(KIMI ",\"ignore\":[\"re:model\\\\.layers\\\\.\\\\d+\\\\.self_attn\\\\.[qkvo]_proj\"]", BF,
         W4, W4, W4);
+    /* the router, not gate_proj */
     are("\"quant_method\":\"fp8\",\"modules_to_not_convert\":[\"lm_head\",\"model.layers.1.mlp."
         "gate\",\"gate\"]",
-        FP8, FP8, FP8, FP8); /* the router, not gate_proj */
+        FP8, FP8, FP8, FP8);
     are("\"quant_method\":\"fp8\",\"ignored_layers\":[\"self_attn\"]", BF, FP8, FP8, FP8);
     are("\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\",\"exclude_modules\":[\"*self_attn*"
         "\",\"*.shared_expert.*\"]",
         BF, NV, BF, NV);
+    /* 3 of 4 */
     are("\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\",\"ignore\":[\"model.layers.0.self_"
         "attn*\",\"model.layers.1.self_attn*\",\"model.layers.2.self_attn*\"]",
-        BF, NV, NV, NV); /* 3 of 4 */
+        BF, NV, NV, NV);
     assert_true(strstr(m.note[m.n_note - 1], "75 %") != NULL);
+    /* 1 of 12 */
     are("\"quant_method\":\"fp8\",\"modules_to_not_convert\":[\"language_model.model.layers.3.self_"
         "attn.q_proj\"]",
-        FP8, FP8, FP8, FP8); /* 1 of 12 */
+        FP8, FP8, FP8, FP8);
     assert_true(strstr(m.note[m.n_note - 1], "92 %") != NULL);
     unknown(KIMI ",\"ignore\":[\"re:^(?!.*experts).*\"]", "quantization_config.ignore");
     are("\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"a\":{\"targets\":[\"re:.*"
@@ -219,9 +223,74 @@ TEST(types_that_contradict) {
         if (of[i].told && strncmp(m.note[doubt], of[i].told, strlen(of[i].told)) != 0)
             fail_msg("%s", m.note[doubt]);
     }
+    /* as without targets */
     are("\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"a\":{\"targets\":null,"
         "\"weights\":{\"num_bits\":4,\"type\":\"int\"}}}",
-        W4, W4, W4, W4); /* as without targets */
+        W4, W4, W4, W4);
+}
+
+/* Spellings that are rare. */
+TEST(rare) {
+    char groups[4000] = "\"quant_method\":\"compressed-tensors\",\"config_groups\":{";
+    /* one target, in no list */
+    are("\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"a\":{\"targets\":\"re:.*mlp.*"
+        "\",\"weights\":{\"num_bits\":4,\"type\":\"int\"}}}",
+        BF, W4, W4, W4);
+    are("\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"a\":{\"targets\":[3,"
+        "\"Linear\"],\"weights\":{\"num_bits\":4,\"type\":\"int\"}}}",
+        W4, W4, W4, W4);
+    are("\"quant_method\":\"gptq\",\"bits\":4,\"dynamic\":{}", W4, W4, W4, W4);
+    are(LINEAR("\"num_bits\":8,\"type\":\"float\",\"strategy\":\"block\"",
+               "{\"num_bits\":8,\"type\":\"float\"}"),
+        BLOCK, BLOCK, BLOCK, BLOCK);
+    are(LINEAR("\"num_bits\":8,\"type\":\"float\",\"strategy\":\"block\",\"block_structure\":null",
+               "{\"num_bits\":8,\"type\":\"float\"}"),
+        BLOCK, BLOCK, BLOCK, BLOCK);
+    are(KIMI ",\"kv_cache_scheme\":{\"num_bits\":8,\"type\":\"int\"}", W4, W4, W4, W4);
+    assert_int_equal(m.kv, CD_LLM_OP_T_INT8);
+    are(KIMI ",\"kv_cache_scheme\":{\"num_bits\":8,\"type\":\"float\"}", W4, W4, W4, W4);
+    assert_int_equal(m.kv, FP8);
+    are("\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\",\"config_groups\":[]", FP8, FP8, FP8,
+        FP8);
+    are("\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\",\"config_groups\":{}", FP8, FP8, FP8,
+        FP8);
+    unknown("\"quant_method\":\"modelopt\",\"quant_algo\":3", "quantization_config.quant_algo");
+    assert_non_null(strstr(err.msg, "found nothing"));
+    unknown("\"quant_method\":\"modelopt\",\"quant_algo\":\"MIXED_PRECISION\"",
+            "quantization_config.quant_algo");
+    unknown(
+        "\"quant_method\":\"modelopt\",\"quant_algo\":\"MIXED_PRECISION\",\"quantized_layers\":[]",
+        "quantization_config.quant_algo");
+    unknown(
+        "\"quant_method\":\"modelopt\",\"quant_algo\":\"MIXED_PRECISION\",\"quantized_layers\":{}",
+        "quantization_config.quant_algo");
+    unknown("\"quant_method\":\"awq\",\"bits\":3", "quantization_config.bits");
+    for (int i = 0; i < 17; i++)
+        snprintf(groups + strlen(groups), sizeof groups - strlen(groups),
+                 "%s\"g%d\":{\"targets\":[\"a%d\"],\"weights\":{\"num_bits\":4,\"type\":\"int\"}}",
+                 i ? "," : "", i, i);
+    strcat(groups, "}");
+    unknown(groups, "quantization_config.config_groups");
+    assert_string_equal(err.msg, "expected at most 16");
+}
+
+TEST(base_types) {
+    static const struct {
+        const char *type;
+        cd_llm_op_type base;
+    } of[] = {{"torch.bfloat16", CD_LLM_OP_T_BF16},
+              {"torch.float16", CD_LLM_OP_T_F16},
+              {"half", CD_LLM_OP_T_F16},
+              {"float", CD_LLM_OP_T_BF16},
+              {"auto", CD_LLM_OP_T_BF16},
+              {"bfloat16", CD_LLM_OP_T_BF16}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        char text[600];
+        snprintf(text, sizeof text, "{\"model_type\":\"llama\",\"dtype\":\"%s\"," TINY "}",
+                 of[i].type);
+        assert_ok(cd_serving_model_read("c.json", text, strlen(text), &m, &err));
+        if (m.base != of[i].base) fail_msg("%s: %d", of[i].type, (int)m.base);
+    }
 }
 
 TEST(refused) {
@@ -230,4 +299,5 @@ TEST(refused) {
     FAULT_SWEEP(f, 0) f.st = cd_serving_model_read("c.json", text, sizeof text - 1, &m, &f.err);
 }
 
-TESTS(NULL, NULL, kinds, left_out, matching, served_in_16_bits, types_that_contradict, refused)
+TESTS(NULL, NULL, kinds, left_out, matching, served_in_16_bits, types_that_contradict, rare,
+      base_types, refused)

@@ -1,4 +1,5 @@
-/* Members of config.json that look like sizes and that nobody asks for are told by name; what is known, and what says nothing of sizes, is not. */
+/* Members of config.json that look like sizes and that nobody asks for are told by name; what is
+ * known, and what says nothing of sizes, is not. */
 #include "predictor/serving_config/serving_read.h"
 #include "made_config.h"
 
@@ -80,11 +81,12 @@ TEST(says_nothing_of_sizes) {
         "factor\":2.5,\"_name_or_path\":\"x\",\"num_return_sequences\":2"));
     assert_null(unread("\"other_size\":null,\"no_layers\":[],\"num_none\":0,\"use_double_wide_"
                        "mlp\":false,\"one\":1"));
-    assert_null(
-        unread("\"sliding_window\":4096,\"max_window_layers\":3")); /* read of any dense model */
+    /* read of any dense model */
+    assert_null(unread("\"sliding_window\":4096,\"max_window_layers\":3"));
 }
 
-/* All are in one line, and those that it has no room for are counted; whatever a name has, the line is one. */
+/* All are in one line, and those that it has no room for are counted; whatever a name has, the line
+ * is one. */
 TEST(one_line) {
     cd_buf b = {0};
     for (int i = 0; i < 60; i++)
@@ -109,11 +111,12 @@ TEST(more_than_room) {
     assert_non_null(strstr(m.note[CD_SERVING_NOTES - 1], "more to say"));
 }
 
-/* Experts behind a narrower product: hand-computed; as wide as the model it is two products more. */
+/* Experts behind a narrower product: hand-computed; as wide as the model it is two products
+ * more. */
 TEST(latent_experts) {
     cd_serving_model plain;
-    const double both = 2 * 64 * 8 * 32, shared = 2 * 64 * 48,
-                 router = 64 * 8; /* two products of 8 experts */
+    /* two products of 8 experts */
+    const double both = 2 * 64 * 8 * 32, shared = 2 * 64 * 48, router = 64 * 8;
     assert_ok(made_read(MADE_HYBRID "}", &plain, &err));
     assert_ok(made_read(MADE_HYBRID ",\"moe_latent_size\":16}", &m, &err));
     assert_null(made_note(&m, "not read", true));

@@ -76,7 +76,8 @@ TEST(test_run) {
     made_code_free(&made);
 }
 
-/* Two programs of other numbers of threads in one process: each keeps its own, also when it runs after the other was loaded. */
+/* Two programs of other numbers of threads in one process: each keeps its own, also when it runs
+ * after the other was loaded. */
 TEST(test_own_threads) {
     enum { N = 16 };
     made_code made;
@@ -157,8 +158,8 @@ TEST(test_quiet) {
     cd_noise_probe_calibrate(&q);
     assert_true(q.best_s > 1e-6 && q.best_s < 1);
     assert_true(cd_noise_probe_ratio(&q) >= 1);
-    cd_noise_probe fast = {q.best_s /
-                           3}; /* it was three times as fast once: now something is going on */
+    /* it was three times as fast once: now something is going on */
+    cd_noise_probe fast = {q.best_s / 3};
     assert_true(cd_noise_probe_ratio(&fast) > CD_QUIET_LIMIT);
     cd_noise_probe_mark m;
     cd_noise_probe_begin(&m);

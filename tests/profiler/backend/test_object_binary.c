@@ -50,8 +50,8 @@ TEST(test_kept) {
     assert_true(finds(&d, key, "a\0bc", 4));
     assert_true(finds(&d, key, "a\0bc", 4));
     assert_false(finds(&d, other, NULL, 0));
-    assert_true(
-        cd_object_binary_put(d.path, 0, key, "xyz", 3)); /* the device refused the other one */
+    /* the device refused the other one */
+    assert_true(cd_object_binary_put(d.path, 0, key, "xyz", 3));
     assert_true(finds(&d, key, "xyz", 3));
     char file[CD_OBJCACHE_PATH];
     snprintf(file, sizeof file, "%s/objects/%.2s/%s.so", d.path, key, key);

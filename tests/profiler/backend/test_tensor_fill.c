@@ -1,4 +1,5 @@
-/* Numbers of buffers: each depends on its place alone, has its type, and weights keep the size of what they multiply. */
+/* Numbers of buffers: each depends on its place alone, has its type, and weights keep the size of
+ * what they multiply. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static double real_at(cd_dtype t, const void *p, size_t i) {
     return (double)f;
 }
 
-/* The same number in all lengths, but for what a shorter one cannot hold, rounded down; between 0.25 and 1, a half of them above the middle. */
+/* The same number in all lengths, but for what a shorter one cannot hold, rounded down; between
+ * 0.25 and 1, a half of them above the middle. */
 TEST(reals) {
     static const cd_dtype type[] = {CD_DTYPE(CD_T_FLOAT, 64), CD_F32, CD_DTYPE(CD_T_FLOAT, 16),
                                     CD_DTYPE(CD_T_BFLOAT, 16)};
@@ -70,7 +72,8 @@ TEST(integers) {
     }
 }
 
-/* Parts are cut out of the whole; another buffer has other numbers; nothing is written behind the end. */
+/* Parts are cut out of the whole; another buffer has other numbers; nothing is written behind the
+ * end. */
 TEST(parts) {
     static const cd_dtype type[] = {CD_F32, CD_DTYPE(CD_T_FLOAT, 16), CD_DTYPE(CD_T_INT, 8),
                                     CD_I64};
@@ -90,7 +93,8 @@ TEST(parts) {
     }
 }
 
-/* Deviation times the root of the fan-in is one, whichever dimension is the widest. One dimension, and what is no float32, is filled as any other. */
+/* Deviation times the root of the fan-in is one, whichever dimension is the widest. One dimension,
+ * and what is no float32, is filled as any other. */
 TEST(weights) {
     static const struct {
         uint32_t rank;
@@ -123,9 +127,9 @@ TEST(weights) {
     assert_true(cd_tensor_fill_weight(CD_I32, BUFFER, 2, (const int64_t[]){10, 10}, got) &&
                 cd_tensor_fill(CD_I32, BUFFER, 0, 100, plain) &&
                 !memcmp(got, plain, 100 * sizeof *got));
+    /* a scalar */
     assert_true(cd_tensor_fill_weight(CD_F32, BUFFER, 0, NULL, got) &&
-                cd_tensor_fill(CD_F32, BUFFER, 0, 1, plain) &&
-                !memcmp(got, plain, sizeof *got)); /* a scalar */
+                cd_tensor_fill(CD_F32, BUFFER, 0, 1, plain) && !memcmp(got, plain, sizeof *got));
     assert_false(
         cd_tensor_fill_weight(CD_DTYPE(CD_T_HANDLE, 64), BUFFER, 1, (const int64_t[]){1}, got));
 }

@@ -14,8 +14,8 @@ static double unit(uint64_t seed, size_t i) { return cd_rng_unit(seed, i); }
 static size_t draw(uint64_t seed, double *a, double *b) {
     const size_t n = 3 + (size_t)(unit(seed, 999) * 50);
     for (size_t i = 0; i < n; i++) {
-        a[i] =
-            seed % 2 ? floor(5 * unit(seed, i)) : unit(seed, i); /* with and without equal values */
+        /* with and without equal values */
+        a[i] = seed % 2 ? floor(5 * unit(seed, i)) : unit(seed, i);
         b[i] = (seed % 3 ? a[i] * a[i] : 0) + unit(seed + 12345, i);
     }
     return n;
@@ -75,7 +75,8 @@ TEST(test_definitions) {
     }
 }
 
-/* Residuals of ranks after a regression on the other axes' ranks, by steepest means: Gram and Schmidt. */
+/* Residuals of ranks after a regression on the other axes' ranks, by steepest means: Gram and
+ * Schmidt. */
 static double slow_partial(double v[][MOST], size_t k, size_t n, size_t axis) {
     double q[8][MOST], r[2][MOST];
     size_t m = 0;
@@ -127,7 +128,8 @@ TEST(test_partial) {
     }
 }
 
-/* Time hangs on the first axis by a hinge at 40, on the second through the first alone, on the third not at all. */
+/* Time hangs on the first axis by a hinge at 40, on the second through the first alone, on the
+ * third not at all. */
 TEST(test_knee) {
     double setting[300 * 4], t[300];
     cd_correlation_axis out[4];

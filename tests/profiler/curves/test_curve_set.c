@@ -1,4 +1,5 @@
-/* Curves and correlations of tables: which points count, what is printed of a law that is known, lists of sizes. */
+/* Curves and correlations of tables: which points count, what is printed of a law that is known,
+ * lists of sizes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,16 +73,16 @@ static void skip_it(void *ctx, const cdmpp_err *why) {
     skips++;
 }
 
-/* 1 ms and 2 us for each, in any order, some sizes twice; a flat one of 5 ms; one of too few points. */
+/* 1 ms and 2 us for each, in any order, some sizes twice; a flat one of 5 ms; one of too few
+ * points. */
 static cd_curve_set read_set(const char *op, size_t limit) {
     cd_buf b = {0};
     cd_curve_set c = {.op = op, .limit = limit, .skip = skip_it};
     cd_buf_puts(&b, "curve,seconds,size\nshort,1,1\n");
     for (int k = 20; k > 0; k--) {
         cd_buf_putf(&b, "line,%.17g,%d\nflat,5e-3,%d\n", 1e-3 + 2e-6 * 50 * k, 50 * k, k);
-        if (k % 3 == 0)
-            cd_buf_putf(&b, "line,%.17g,%d\n", 9 * (1e-3 + 2e-6 * 50 * k),
-                        50 * k); /* slower: does not count */
+        /* slower: does not count */
+        if (k % 3 == 0) cd_buf_putf(&b, "line,%.17g,%d\n", 9 * (1e-3 + 2e-6 * 50 * k), 50 * k);
     }
     skips = 0;
     assert_ok(cd_curve_set_read(&c, put(&b), &err));

@@ -1,4 +1,5 @@
-/* Planted laws are found again; what a law says rises; curves are read; figures on real curves where there are some. */
+/* Planted laws are found again; what a law says rises; curves are read; figures on real curves
+ * where there are some. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,8 @@
 static cdmpp_err err;
 enum { SEEDS = 150 };
 
-/* At least 95 % right and 95 % of breaks within a sample at 5 % noise; docs/reference/patterns.md has 1,000 of each. */
+/* At least 95 % right and 95 % of breaks within a sample at 5 % noise; docs/reference/patterns.md
+ * has 1,000 of each. */
 static void planted(bool spoiled) {
     static made_curve m;
     for (int f = 0; f < CD_N_PERF_CURVE; f++) {
@@ -29,9 +31,8 @@ static void planted(bool spoiled) {
         if (right < 0.93 * SEEDS)
             print_error("%s: %d of %d\n", cd_perf_curve_form_name((cd_perf_curve_form)f), right,
                         SEEDS);
-        assert_true(
-            right >=
-            0.93 * SEEDS); /* 150 draws of a share of 0.97: 0.93 is three standard errors below */
+        /* 150 draws of a share of 0.97: 0.93 is three standard errors below */
+        assert_true(right >= 0.93 * SEEDS);
         if (breaks) assert_true(near >= 0.93 * SEEDS);
     }
 }
@@ -54,7 +55,8 @@ TEST(test_exact) {
         }
 }
 
-/* Standard errors mean something: 5 % noise, hinge; the error of the break in its own units has a spread near 1. */
+/* Standard errors mean something: 5 % noise, hinge; the error of the break in its own units has a
+ * spread near 1. */
 TEST(test_standard_errors) {
     static made_curve m;
     double sum = 0, slope = 0;
@@ -79,7 +81,8 @@ TEST(test_standard_errors) {
     assert_true(sqrt(slope / n) > 0.7 && sqrt(slope / n) < 1.4);
 }
 
-/* Four points: the law that fits them best says little of where it turns. They are exact here, and so is the fit. */
+/* Four points: the law that fits them best says little of where it turns. They are exact here, and
+ * so is the fit. */
 static void test_turn_of_few_points(void **state) {
     (void)state;
     const double x[] = {2, 4, 8, 16};
@@ -92,7 +95,8 @@ static void test_turn_of_few_points(void **state) {
     cd_perf_curve_free(&p);
 }
 
-/* Nine in ten new measurements lie inside, of laws; that of a table is not that sure near its jumps. */
+/* Nine in ten new measurements lie inside, of laws; that of a table is not that sure near its
+ * jumps. */
 TEST(test_interval) {
     static made_curve m;
     for (int f = CD_PERF_CURVE_CONSTANT; f <= CD_PERF_CURVE_STAIRS; f++) {
@@ -143,8 +147,8 @@ TEST(test_laws) {
                     m.x[i] = m.x[i * 99 / (n - 1)], m.t[i] = m.t[i * 99 / (n - 1)];
                 assert_ok(cd_perf_curve_fit(m.x, m.t, n, NULL, &p, &err));
                 laws(&p);
-                for (size_t i = 0; i < n; i++)
-                    m.x[i] *= 1024, m.t[i] *= 64; /* other units, the same law */
+                /* other units, the same law */
+                for (size_t i = 0; i < n; i++) m.x[i] *= 1024, m.t[i] *= 64;
                 assert_ok(cd_perf_curve_fit(m.x, m.t, n, NULL, &q, &err));
                 assert_int_equal(p.form, q.form);
                 assert_close(cd_perf_curve_eval(&q, 1024 * 0.5 * p.x_max),
@@ -181,8 +185,12 @@ TEST(test_threads) {
 
 TEST(test_bad_points) {
     cd_perf_curve p;
-    const double x[] = {1, 2, 3, 4}, t[] = {1, 2, 3, 4}, falls[] = {1, 3, 2, 4},
-                 zero[] = {1, 0, 3, 4}, nan[] = {1, 2, (double)NAN, 4}, none[] = {0, 0, 0, 0};
+    const double x[] = {1, 2, 3, 4};
+    const double t[] = {1, 2, 3, 4};
+    const double falls[] = {1, 3, 2, 4};
+    const double zero[] = {1, 0, 3, 4};
+    const double nan[] = {1, 2, (double)NAN, 4};
+    const double none[] = {0, 0, 0, 0};
     assert_status(cd_perf_curve_fit(x, t, 2, NULL, &p, &err), CDMPP_EINVALID);
     assert_status(cd_perf_curve_fit(falls, t, 4, NULL, &p, &err), CDMPP_EINVALID);
     assert_status(cd_perf_curve_fit(x, zero, 4, NULL, &p, &err), CDMPP_EINVALID);

@@ -1,5 +1,6 @@
-/* describe: made-up machines by hwloc's synthetic topologies and folders instead of /proc; GPUs by made-up facts; what
- * is printed is read back, and what is known of real devices comes out as in configs/devices.yaml. */
+/* describe: made-up machines by hwloc's synthetic topologies and folders instead of /proc; GPUs by
+ * made-up facts; what is printed is read back, and what is known of real devices comes out as in
+ * configs/devices.yaml. */
 #include "profiler/describe/describe.h"
 #include "check.h"
 #include "tmp.h"
@@ -124,7 +125,8 @@ TEST(an_arm_board) {
     done(&b);
 }
 
-/* The kernel's numbers, in kHz: the base clock comes before the name's. The highest counts only where no counter tells more. */
+/* The kernel's numbers, in kHz: the base clock comes before the name's. The highest counts only
+ * where no counter tells more. */
 TEST(clocks_of_the_kernel) {
     static const struct {
         const char *file, *text;
@@ -171,8 +173,8 @@ TEST(units_by_flags) {
         {"flags", "fpu sse", 128, 0, 0, 0, 1, "simd_bits: 128 # SSE\n"},
         {"flags", "fpu sse avx", 256, 0, 0, 0, 1, "simd_bits: 256 # AVX\n"},
         {"flags", "fpu sse avx avx2", 256, 0, 0, 0, 1, "simd_bits: 256 # AVX2\n"},
-        {"flags", "fpu sse avx2 avx512f_not", 128, 0, 0, 0, 1,
-         "simd_bits: 128 # SSE\n"}, /* whole words only */
+        /* whole words only */
+        {"flags", "fpu sse avx2 avx512f_not", 128, 0, 0, 0, 1, "simd_bits: 128 # SSE\n"},
         {"flags", "sse avx avx512f avx512_fp16", 512, 0, -1, 0, 1, "simd_bits: 512 # AVX-512\n"},
         {"flags", "sse avx avx512f amx_bf16", 512, 0, 0, -1, 1, "simd_bits: 512 # AVX-512\n"},
         {"flags", "sse avx avx512f amx_fp16", 512, 0, 0, -1, 1, "simd_bits: 512 # AVX-512\n"},
@@ -202,7 +204,8 @@ TEST(units_by_flags) {
     }
 }
 
-/* Whole numbers stand with all their digits, others with six. Outside of its key's range a number stays unknown. */
+/* Whole numbers stand with all their digits, others with six. Outside of its key's range a number
+ * stays unknown. */
 TEST(numbers_as_text) {
     static const struct {
         int key;
@@ -286,8 +289,8 @@ TEST(an_exported_topology) {
     unsetenv("HWLOC_XMLFILE");
     assert_ok(cd_describe_cpu(t.path, false, &d, &err));
     setenv("HWLOC_XMLFILE", "/nonexistent.xml", 1);
-    assert_true(cd_describe_cpu("", true, &d, &err) == CDMPP_EBACKEND ||
-                d.device.cores > 0); /* hwloc may fall back to the machine */
+    /* hwloc may fall back to the machine */
+    assert_true(cd_describe_cpu("", true, &d, &err) == CDMPP_EBACKEND || d.device.cores > 0);
     unsetenv("HWLOC_XMLFILE");
     tmp_remove(&t);
 }
@@ -320,8 +323,8 @@ TEST(cores_of_a_type) {
     snprintf(want, sizeof want, "%.50s-little", all.name);
     assert_string_equal(some.name, want);
     assert_true(some.device.cores == 1 && some.device.cores_used < 0);
-    assert_true(some.device.l1_kb == all.device.l1_kb ||
-                all.device.l1_kb < 0); /* of a machine of one kind of cores */
+    /* of a machine of one kind of cores */
+    assert_true(some.device.l1_kb == all.device.l1_kb || all.device.l1_kb < 0);
     assert_string_equal(some.alias, "");
 }
 
@@ -334,12 +337,13 @@ TEST(a_core) {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) skip();
     cd_describe_core_speed(256, &per_clock, &mhz, NULL);
     assert_in_range((uint64_t)mhz, 300, 9000);
-    assert_true(per_clock > 4 &&
-                per_clock < 40); /* one or two units of 8; a busy machine may cost much of it */
+    /* one or two units of 8; a busy machine may cost much of it */
+    assert_true(per_clock > 4 && per_clock < 40);
 #endif
 }
 
-/* The best of the rounds is not slower than all of them together, whatever else the machine does. */
+/* The best of the rounds is not slower than all of them together, whatever else the machine
+ * does. */
 TEST(the_memory) {
     enum { MB = 4, ROUNDS = 5 };
     double one = 0;
@@ -390,7 +394,8 @@ TEST(a_v100) {
     done(&b);
 }
 
-/* As the data sheets of devices.yaml have it: T4, A100, A10, H100, RTX 4090's successor; nothing of a generation that is not known. */
+/* As the data sheets of devices.yaml have it: T4, A100, A10, H100, RTX 4090's successor; nothing of
+ * a generation that is not known. */
 TEST(l1_by_compute_capability) {
     static const int t[][3] = {{6, 0, 24},  {6, 1, 48},  {7, 5, 64},   {8, 0, 192},
                                {8, 6, 128}, {9, 0, 256}, {12, 0, 128}, {99, 0, -1}};
@@ -445,8 +450,8 @@ TEST(devices_by_name) {
     assert_status(cd_describe("opencl:nosuchplatform:0", CD_DESCRIBE_SAID, NULL, &b, &err),
                   CDMPP_EBACKEND);
     assert_status(cd_describe("opencl:x", CD_DESCRIBE_SAID, NULL, &b, &err), CDMPP_ERANGE);
-    const cdmpp_status st =
-        cd_describe("opencl", CD_DESCRIBE_SAID, NULL, &b, &err); /* where there is one */
+    /* where there is one */
+    const cdmpp_status st = cd_describe("opencl", CD_DESCRIBE_SAID, NULL, &b, &err);
     assert_true(st == CDMPP_OK || st == CDMPP_EBACKEND);
     cd_buf_free(&b);
 }
@@ -463,7 +468,8 @@ TEST(test_name_of_records) {
     cd_buf_free(&b);
 }
 
-/* What code with shorter vectors can: lanes are measured with them, or unknown; what is as short as that stays. */
+/* What code with shorter vectors can: lanes are measured with them, or unknown; what is as short as
+ * that stays. */
 TEST(test_narrow) {
     cd_describe_entry e;
     cd_describe_entry_init(&e, CD_DEVICE_CPU);

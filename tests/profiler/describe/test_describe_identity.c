@@ -1,4 +1,5 @@
-/* Identities of machines: two that share a name are told apart, in words; one of a file is what was written. */
+/* Identities of machines: two that share a name are told apart, in words; one of a file is what was
+ * written. */
 #include "profiler/describe/describe.h"
 #include "check.h"
 #include "fault.h"

@@ -1,4 +1,5 @@
-/* Which device stands for a machine: by its name first, by the numbers else, and never one whose programs cannot run. */
+/* Which device stands for a machine: by its name first, by the numbers else, and never one whose
+ * programs cannot run. */
 #include "check.h"
 #include "profiler/describe/describe.h"
 #include "tmp.h"
@@ -41,7 +42,8 @@ static cdmpp_status match(const char *vendor, int family, int model, const char 
     return st;
 }
 
-/* The description of the microarchitecture says more than the system does, also where the model does not know it. */
+/* The description of the microarchitecture says more than the system does, also where the model
+ * does not know it. */
 TEST(described_but_not_of_the_model) {
     static const char *const name[] = {"near"};
     cd_describe_match zen5, other;
@@ -61,18 +63,20 @@ TEST(known_by_name) {
     assert_string_equal(m.cpu, "A Processor");
 }
 
-/* A core with programs of our own code comes before the same core with another compiler's, where the model knows it. */
+/* A core with programs of our own code comes before the same core with another compiler's, where
+ * the model knows it. */
 TEST(our_own_code_comes_first) {
-    static const char *const name[] = {"big", "zen5-cdmpp", "near"}, *const without[] = {"near",
-                                                                                         "big"};
+    static const char *const name[] = {"big", "zen5-cdmpp", "near"};
+    static const char *const without[] = {"near", "big"};
     cd_describe_match m;
     assert_ok(match("AuthenticAMD", 26, 2, "avx avx2 fma avx512f", name, 3, &m));
     assert_true(m.index == 1 && m.exact);
     assert_string_equal(m.microarch, "zen5");
     assert_ok(match("AuthenticAMD", 26, 2, "avx avx2 fma avx512f", without, 2, &m));
     assert_true(m.index == 1 && m.exact);
+    /* equal numbers */
     assert_ok(match("AuthenticAMD", 99, 2, "avx avx2 fma avx512f",
-                    (const char *const[]){"big", "zen5-cdmpp"}, 2, &m)); /* equal numbers */
+                    (const char *const[]){"big", "zen5-cdmpp"}, 2, &m));
     assert_true(m.index == 1 && !m.exact);
     assert_ok(match("AuthenticAMD", 99, 2, "avx avx2 fma avx512f",
                     (const char *const[]){"zen5-cdmpp", "big"}, 2, &m));
@@ -87,8 +91,8 @@ TEST(nearest_by_numbers) {
     static const char *const name[] = {"far", "wide", "near", "card", "unheard-of"};
     cd_describe_match m;
     assert_ok(match("AuthenticAMD", 99, 2, "avx avx2 fma", name, 5, &m));
-    assert_string_equal(name[m.index],
-                        "near"); /* `wide` is as near, but its programs cannot run here */
+    /* `wide` is as near, but its programs cannot run here */
+    assert_string_equal(name[m.index], "near");
     assert_false(m.exact);
     assert_string_equal(m.microarch, "");
 }
@@ -99,7 +103,8 @@ TEST(none_fits) {
     assert_status(match("GenuineIntel", 6, 173, "avx", name, 2, &m), CDMPP_EMODEL);
 }
 
-/* A GPU by what its driver calls it, by its numbers else; never a processor, which an OpenCL device may be. */
+/* A GPU by what its driver calls it, by its numbers else; never a processor, which an OpenCL device
+ * may be. */
 TEST(a_gpu_by_name_and_by_numbers) {
     static const char text[] =
         "- {name: card, aliases: [super-card], kind: gpu, clock_mhz: 1500, cores: 40}\n- {name: "

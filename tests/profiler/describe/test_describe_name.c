@@ -1,4 +1,5 @@
-/* What this machine's devices are called in measure records: by a description that fits, else by themselves. */
+/* What this machine's devices are called in measure records: by a description that fits, else by
+ * themselves. */
 #include "base/cli/cli.h"
 #include "check.h"
 #include "fault.h"
@@ -49,12 +50,12 @@ static void names(void **s) {
         const char *says, *flags, *name;
         bool described;
     } t[] = {{26, 2, "AMD EPYC", "avx avx2 fma avx512f", "zen5-avx512", true},
-             {26, 2, "AMD EPYC", "avx avx2 fma", "amd-epyc-zen5",
-              false}, /* without AVX-512 it is not that device */
-             {25, 17, "AMD EPYC", "avx avx2 fma avx512f", "zen4-cdmpp",
-              true}, /* records of this machine are of our own code */
-             {25, 1, "AMD EPYC", "avx avx2 fma", "amd-epyc-zen3",
-              false}, /* the description of that name is a GPU's */
+             /* without AVX-512 it is not that device */
+             {26, 2, "AMD EPYC", "avx avx2 fma", "amd-epyc-zen5", false},
+             /* records of this machine are of our own code */
+             {25, 17, "AMD EPYC", "avx avx2 fma avx512f", "zen4-cdmpp", true},
+             /* the description of that name is a GPU's */
+             {25, 1, "AMD EPYC", "avx avx2 fma", "amd-epyc-zen3", false},
              {25, 1, "AMD EPYC 7763 64-Core Processor", "avx avx2 fma", "amd-epyc-7763", false},
              {99, 1, "Fast(R) Chip 3000 CPU @ 2.10GHz", "avx avx2 fma", "chip", true},
              {99, 1, "Some Thing", "avx", "some-thing", false}};
@@ -104,7 +105,8 @@ TEST(an_opencl_device_that_nobody_describes) {
     free(said);
 }
 
-/* Another process asks: what it hears is the same, also that there is no such device, and that the memory is not there. */
+/* Another process asks: what it hears is the same, also that there is no such device, and that the
+ * memory is not there. */
 TEST(asked_apart) {
     cd_describe_entry e;
     cdmpp_err why = {0};

@@ -1,4 +1,5 @@
-/* Descriptors of devices from their records: by programs that all have run, else by best records; nothing to compare by. */
+/* Descriptors of devices from their records: by programs that all have run, else by best records;
+ * nothing to compare by. */
 #include "base/io/io.h"
 #include "check.h"
 #include "fault.h"
@@ -67,7 +68,8 @@ static cdmpp_status describe(const tmp_dir *t, cd_buf *out) {
     return st;
 }
 
-/* One device is four times as fast as the other at everything: 2 and 0.5 over their mean. What the data sheet says stays. */
+/* One device is four times as fast as the other at everything: 2 and 0.5 over their mean. What the
+ * data sheet says stays. */
 TEST(shared_programs) {
     tmp_dir t = tmp_make();
     cd_buf b = {0};
@@ -123,8 +125,8 @@ TEST(best_records_of_tasks) {
     snprintf(path, sizeof path, "%s/b.json", t.path);
     assert_ok(cd_file_read(path, 0, &text, &n, &err));
     cd_buf other = {0};
-    for (char *p = text; *p;
-         p += strcspn(p, "\n") + 1) { /* another pragma; lines without one are left out */
+    /* another pragma; lines without one are left out */
+    for (char *p = text; *p; p += strcspn(p, "\n") + 1) {
         char *pragma = strstr(p, "auto_unroll_max_step$"), *end = strchr(p, '\n');
         if (!pragma || pragma > end) continue;
         cd_buf_put(&other, p, (size_t)(pragma - p));
@@ -141,7 +143,8 @@ TEST(best_records_of_tasks) {
     cd_buf_free(&b);
 }
 
-/* The probes of this machine: rates that are there, counters that are there or said to be missing. */
+/* The probes of this machine: rates that are there, counters that are there or said to be
+ * missing. */
 TEST(probes_of_this_machine) {
     cd_describe_entry d;
     cd_buf b = {0};

@@ -1,4 +1,5 @@
-/* Rules of fusion from times: of a simulated back end with noise, of commands; what our executor makes of test networks. */
+/* Rules of fusion from times: of a simulated back end with noise, of commands; what our executor
+ * makes of test networks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,8 @@ static const char *const usual[] = {
     "Concat", "MaxPool",       "AveragePool"};
 enum { N_USUAL = sizeof usual / sizeof *usual };
 
-/* Half of all pairs, and of the operators with several readers, drawn by the seed; of chains one in three. */
+/* Half of all pairs, and of the operators with several readers, drawn by the seed; of chains one in
+ * three. */
 static sim planted(uint64_t seed, double noise) {
     sim s = {.noise = noise, .seed = seed};
     for (uint32_t a = 0; a < N_USUAL; a++) {
@@ -163,8 +165,8 @@ TEST(test_chain_against_pair) {
     cd_fusion_rules_free(&s.rules);
 }
 
-/* Noise as large as what is told apart: most tests stay open, and of the answers few are wrong (three looks at a level of 1 %); one call in
- * ten three times too slow does no harm. */
+/* Noise as large as what is told apart: most tests stay open, and of the answers few are wrong
+ * (three looks at a level of 1 %); one call in ten three times too slow does no harm. */
 TEST(test_noise) {
     tally loud = {0};
     for (uint64_t seed = 1; seed <= 4; seed++) {
@@ -183,7 +185,8 @@ TEST(test_noise) {
     cd_fusion_rules_free(&s.rules);
 }
 
-/* A network of two operators takes 1 s where they are fused, as one of them does alone; the first `above` repeats of every seven are fused. */
+/* A network of two operators takes 1 s where they are fused, as one of them does alone; the first
+ * `above` repeats of every seven are fused. */
 typedef struct {
     unsigned above[4];
 } script;
@@ -197,7 +200,8 @@ static cdmpp_status scripted(void *ctx, const cd_detect_network *n, unsigned rep
     return CDMPP_OK;
 }
 
-/* The answer of each number of repeats, and that nobody looks in between: 17 of 21 would do, and the 28 that follow do not. */
+/* The answer of each number of repeats, and that nobody looks in between: 17 of 21 would do, and
+ * the 28 that follow do not. */
 TEST(test_looks) {
     static const struct {
         script s;
@@ -229,8 +233,8 @@ TEST(test_confidence) {
 /* alpha: a saving of all of the shorter time is above 0.9, and a half of it is not. */
 TEST(test_alpha) {
     sim s = {0};
-    assert_ok(cd_fusion_rules_add(&s.rules, NULL, "Add", "Add", CD_FUSION_FUSED,
-                                  &err)); /* saves two of three tensors */
+    /* saves two of three tensors */
+    assert_ok(cd_fusion_rules_add(&s.rules, NULL, "Add", "Add", CD_FUSION_FUSED, &err));
     const cd_detect_backend b = {&s, sim_time, sim_programs};
     static const double alpha[] = {0.6, 0.7};
     for (int k = 0; k < 2; k++) {
@@ -245,7 +249,8 @@ TEST(test_alpha) {
     cd_fusion_rules_free(&s.rules);
 }
 
-/* A network that cannot be run leaves its tests open, with the reason; the others are decided, and all can be printed. */
+/* A network that cannot be run leaves its tests open, with the reason; the others are decided, and
+ * all can be printed. */
 TEST(test_refused) {
     sim s = {.refuse = "Sigmoid"};
     const cd_detect_backend b = {&s, sim_time, sim_programs};
@@ -269,8 +274,8 @@ TEST(test_refused) {
     assert_non_null(strstr(text.p, "14 tests: 1 fused, 6 apart, 7 undecided"));
     assert_non_null(strstr(text.p, "as the back end says itself: 7 of 7"));
     assert_ok(cd_detect_json(&json, d, "simulated", &err));
-    assert_ok(cd_fusion_rules_read(tmp_put(&dir, "rules.json", json.p, json.n), &r,
-                                   &err)); /* what was found can be used */
+    /* what was found can be used */
+    assert_ok(cd_fusion_rules_read(tmp_put(&dir, "rules.json", json.p, json.n), &r, &err));
     assert_int_equal(r.n, 14);
     assert_int_equal(cd_fusion_rules_find(&r, NULL, "Relu", "Relu"), CD_FUSION_FUSED);
     assert_int_equal(cd_fusion_rules_find(&r, NULL, "Relu", "MaxPool"), CD_FUSION_APART);
@@ -392,7 +397,8 @@ TEST(test_command) {
 
 /* ---- our executor ---- */
 
-/* It makes one program of what the rules join, and two of what they keep apart; a network has a time. */
+/* It makes one program of what the rules join, and two of what they keep apart; a network has a
+ * time. */
 TEST(test_executor) {
     const cd_measure_options mo = {
         .threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.002}};
@@ -418,8 +424,8 @@ TEST(test_executor) {
         const cd_detect_test *t = &d->test[k];
         assert_int_equal(t->why.code, CDMPP_OK);
         assert_int_equal(t->known, k == 1 ? CD_FUSION_FUSED : CD_FUSION_APART);
-        assert_int_equal(t->answer,
-                         CD_FUSION_UNKNOWN); /* four repeats are too few for this confidence */
+        /* four repeats are too few for this confidence */
+        assert_int_equal(t->answer, CD_FUSION_UNKNOWN);
         assert_true(t->left_s > 0 && t->right_s > 0 && t->both_s > 0);
         assert_int_equal(t->repeats, 4);
     }

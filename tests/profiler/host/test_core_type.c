@@ -1,4 +1,5 @@
-/* Processors by their type, of made-up machines; and this one, which has some type or says what it has. */
+/* Processors by their type, of made-up machines; and this one, which has some type or says what it
+ * has. */
 #include "check.h"
 #include "fault.h"
 #include "tmp.h"
@@ -74,8 +75,8 @@ TEST(by_capacity) {
                                            "800", "800",   "800", "1024"};
     tmp_dir d = tmp_make();
     for (int k = 0; k < 8; k++) put_cpu(&d, k, "cpu_capacity", capacity[k]);
-    for (int k = 0; k < 8; k++)
-        put_cpu(&d, k, "cpufreq/cpuinfo_max_freq", "1000"); /* the second best word is not asked */
+    /* the second best word is not asked */
+    for (int k = 0; k < 8; k++) put_cpu(&d, k, "cpufreq/cpuinfo_max_freq", "1000");
     expect(&d, 0xff, CD_CORE_BIG, 0x80, 0);
     expect(&d, 0xff, CD_CORE_LITTLE, 0x0f, 0);
     expect(&d, 0x7a, CD_CORE_BIG, 0x70, 0); /* of those that may be used */
@@ -88,17 +89,17 @@ TEST(by_capacity) {
 TEST(by_frequency) {
     tmp_dir d = tmp_make();
     put_cpu(&d, 0, "cpufreq/cpuinfo_max_freq", "5700000");
-    put_cpu(&d, 1, "cpufreq/cpuinfo_max_freq",
-            "5500000"); /* a favoured core is none of another type */
+    /* a favoured core is none of another type */
+    put_cpu(&d, 1, "cpufreq/cpuinfo_max_freq", "5500000");
     refuse(&d, 3, CD_CORE_BIG,
            "no big core: the 2 processors that may be used are alike (highest frequency in kHz "
            "5.5e+06 to 5.7e+06)");
     put_cpu(&d, 2, "cpufreq/cpuinfo_max_freq", "4000000");
     expect(&d, 7, CD_CORE_BIG, 3, 0);
     expect(&d, 7, CD_CORE_LITTLE, 4, 0);
-    refuse(
-        &d, 15, CD_CORE_BIG,
-        "tells neither kinds, capacities nor frequencies of its 4 processors"); /* of the fourth nothing is known */
+    /* of the fourth nothing is known */
+    refuse(&d, 15, CD_CORE_BIG,
+           "tells neither kinds, capacities nor frequencies of its 4 processors");
     tmp_remove(&d);
 }
 
@@ -144,7 +145,8 @@ TEST(here) {
     }
 }
 
-/* All processors of this machine are made siblings of each other: one is left, the others compute until the end. */
+/* All processors of this machine are made siblings of each other: one is left, the others compute
+ * until the end. */
 TEST(busy_siblings) {
     tmp_dir d = tmp_make();
     cd_core_hold h;

@@ -1,4 +1,5 @@
-/* A simulated processor takes instruction sets away and never adds one; every reader sees the same one. */
+/* A simulated processor takes instruction sets away and never adds one; every reader sees the same
+ * one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,8 +120,8 @@ TEST(targets_that_no_user_wrote) {
         const char *isa, *target, *of, *runs;
     } t[] = {{NULL, "llvm -num-cores=2", "llvm -num-cores=2 -mcpu=core-avx2", "llvm -num-cores=2"},
              {"sse2", "llvm", "llvm -mcpu=x86-64", "llvm"},
-             {"avx512", "llvm", "llvm -mcpu=skylake-avx512",
-              "llvm"}, /* asked for by name: the measurer refuses it */
+             /* asked for by name: the measurer refuses it */
+             {"avx512", "llvm", "llvm -mcpu=skylake-avx512", "llvm"},
              {NULL, "llvm -mcpu=skylake-avx512 -model=x", "llvm -mcpu=skylake-avx512 -model=x",
               "llvm -mcpu=core-avx2 -model=x"},
              {NULL, "llvm -keys=cpu -mattr=+avx512f -num-cores=1",

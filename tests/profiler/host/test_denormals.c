@@ -1,4 +1,5 @@
-/* Numbers below the least normal one count as 0 for the thread that asks for it, and for no other. */
+/* Numbers below the least normal one count as 0 for the thread that asks for it, and for no
+ * other. */
 #include <pthread.h>
 
 #include "check.h"

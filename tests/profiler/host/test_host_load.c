@@ -1,4 +1,5 @@
-/* What others leave of processors: a made-up count, and a processor that this test keeps busy itself. */
+/* What others leave of processors: a made-up count, and a processor that this test keeps busy
+ * itself. */
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +16,8 @@ static const char stat[] = "cpu  9999 9999 9999 9999 9999 9999 9999 9999 0 0\n"
                            "cpu1 10 0 0 5000 700 0 0 0 0 0\n"
                            "cpu12 1 2 3 4 5 6 7 8 0 0\nintr 1 2 3\n";
 
-/* Neither waiting (idle, iowait) nor the sum of all, and guests once; a processor that is named twice counts once. */
+/* Neither waiting (idle, iowait) nor the sum of all, and guests once; a processor that is named
+ * twice counts once. */
 static void busy_is_all_but_waiting(void **state) {
     (void)state;
     const int one[] = {0}, two[] = {0, 1}, twice[] = {1, 1}, far[] = {12}, none[] = {2};
@@ -43,8 +45,8 @@ static void a_busy_thread_leaves_a_share(void **state) {
     double share[2];
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, keep_busy, &core[0]), 0);
-    assert_int_equal(cd_host_load_probe(core, 2, 0.3, share),
-                     1); /* nobody has a processor of that number */
+    /* nobody has a processor of that number */
+    assert_int_equal(cd_host_load_probe(core, 2, 0.3, share), 1);
     atomic_store(&over, true);
     pthread_join(thread, NULL);
     assert_true(share[0] > 0 && share[0] < 0.8 && share[1] == 1);

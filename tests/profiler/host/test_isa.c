@@ -1,4 +1,5 @@
-/* Which instructions a program may use: by name, by the target, and what of it this processor runs. */
+/* Which instructions a program may use: by name, by the target, and what of it this processor
+ * runs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,8 +23,8 @@ TEST(by_name) {
     const cd_isa here = cd_isa_here();
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
         cd_isa_choice c;
-        assert_ok(cd_isa_choose(tab[k].name, "llvm -mcpu=nobody", &c,
-                                &err)); /* the target does not count */
+        /* the target does not count */
+        assert_ok(cd_isa_choose(tab[k].name, "llvm -mcpu=nobody", &c, &err));
         assert_string_equal(c.march, tab[k].march);
         assert_int_equal(c.isa, tab[k].isa);
         const bool x86 = here == CD_ISA_AVX512 || here == CD_ISA_AVX2 || here == CD_ISA_SSE2;
@@ -97,8 +98,8 @@ TEST(by_target) {
         assert_status(cd_isa_choose(NULL, target, &c, &err), CDMPP_EBACKEND);
     }
     assert_ok(cd_isa_choose(NULL, "llvm -mtriple=x86_64-linux-gnu", &c, &err));
-    assert_ok(
-        cd_isa_choose(NULL, "llvm -mtriple=aarch6", &c, &err)); /* not that processor's name */
+    /* not that processor's name */
+    assert_ok(cd_isa_choose(NULL, "llvm -mtriple=aarch6", &c, &err));
     assert_string_equal(c.march, "-march=native");
 #endif
     static const char *const silent[] = {"llvm", "", "llvm -model=skylake", "c -keys=cpu"};

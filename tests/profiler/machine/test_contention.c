@@ -1,4 +1,5 @@
-/* Pairs that slow each other down: read from a table, and the model found again in pairs that it made. */
+/* Pairs that slow each other down: read from a table, and the model found again in pairs that it
+ * made. */
 #include "base/io/io.h"
 #include "check.h"
 #include "profiler/machine/contention.h"
@@ -71,8 +72,8 @@ TEST(bad_tables) {
         else assert_ok(st);
         cd_arena_free(&a);
     }
-    for (int c = 0; c < 8;
-         c++) { /* each column is needed, each cell is a number but for "sharing" */
+    /* each column is needed, each cell is a number but for "sharing" */
+    for (int c = 0; c < 8; c++) {
         static const char *const good[] = {"1", "2", "3", "4", "5", "6", "shared", "0"};
         char head[] = HEAD "1,2,3,4,5,6,shared,0\n", text[400];
         cd_arena a = {0};
@@ -107,16 +108,18 @@ TEST(share) {
 }
 
 TEST(slow) {
-    const cd_contention c = {.peak_bytes_per_s = 1e9, .beside = 1.5, .turn = 3}, none = {0},
-                        low = {.peak_bytes_per_s = 0.5, .beside = 0.5, .turn = 0.5};
-    assert_close(cd_contention_slow(&c, 0.75, 1, 0, false), 1, 0,
-                 0); /* the memory has room for all */
+    const cd_contention c = {.peak_bytes_per_s = 1e9, .beside = 1.5, .turn = 3};
+    const cd_contention none = {0};
+    const cd_contention low = {.peak_bytes_per_s = 0.5, .beside = 0.5, .turn = 0.5};
+    /* the memory has room for all */
+    assert_close(cd_contention_slow(&c, 0.75, 1, 0, false), 1, 0, 0);
     assert_close(cd_contention_slow(&c, 0.75, 2, 0, false), 1.75, 0, 0); /* 1 - s + s S */
     assert_close(cd_contention_slow(&c, 0.75, 2, 0, true), 1.75, 0, 0);  /* nobody else */
     assert_close(cd_contention_slow(&c, 0.75, 2, 1, false), 1.5 * 1.75, 0, 0);
     assert_close(cd_contention_slow(&c, 0.75, 2, 4, false), 1.5 * 1.75, 0, 0);
     assert_close(cd_contention_slow(&c, 0.75, 1, 1, true), 3, 0, 0);
-    assert_close(cd_contention_slow(&c, 0.75, 1, 4, true), 9, 0, 0); /* 1 + (turn - 1) others */
+    /* 1 + (turn - 1) others */
+    assert_close(cd_contention_slow(&c, 0.75, 1, 4, true), 9, 0, 0);
     assert_close(cd_contention_slow(&none, 1, 5, 3, true), 1, 0, 0); /* nothing is known */
     assert_close(cd_contention_slow(&none, 1, 5, 3, false), 1, 0, 0);
     assert_close(cd_contention_slow(&low, 0.5, 2, 1, false), 1.5, 0, 0); /* nobody gets faster */
@@ -148,8 +151,8 @@ TEST(found_again) {
     assert_close(c.turn, 2.5, 1e-9, 0);
     assert_close(c.error, 0, 0, 1e-9);
     assert_int_equal(c.n_pair, 12);
-    for (int i = 0; i < 12; i++)
-        row[i].bytes[0] = row[i].bytes[1] = 0; /* no traffic: no peak, means of the logarithms */
+    /* no traffic: no peak, means of the logarithms */
+    for (int i = 0; i < 12; i++) row[i].bytes[0] = row[i].bytes[1] = 0;
     for (int i = 0; i < 12; i++) row[i].slowdown[0] = row[i].shared ? 4 : 2, row[i].slowdown[1] = 1;
     assert_ok(cd_contention_fit(row, 12, &c, &err));
     assert_true(c.peak_bytes_per_s == 0);
@@ -159,8 +162,8 @@ TEST(found_again) {
         c.error,
         (fabs(2 / 4.0 - 1) + fabs(2 / 1.0 - 1) + fabs(sqrt(2) / 2 - 1) + fabs(sqrt(2) - 1)) / 4,
         1e-12, 0);
-    for (int i = 0; i < 12; i++)
-        row[i].slowdown[0] = row[i].slowdown[1] = 0.5; /* faster together: noise */
+    /* faster together: noise */
+    for (int i = 0; i < 12; i++) row[i].slowdown[0] = row[i].slowdown[1] = 0.5;
     assert_ok(cd_contention_fit(row, 12, &c, &err));
     assert_true(c.turn == 1 && c.beside == 1);
     assert_close(c.error, 1, 1e-12, 0);

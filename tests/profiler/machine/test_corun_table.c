@@ -1,6 +1,8 @@
-/* The table of pairs: read from a file, cleaned of noise, and what it says about groups of three and four. */
+/* The table of pairs: read from a file, cleaned of noise, and what it says about groups of three
+ * and four. */
 #include "base/io/io.h"
 #include "check.h"
+#include "fault.h"
 #include "profiler/machine/corun_table.h"
 #include "tmp.h"
 
@@ -30,7 +32,8 @@ static cdmpp_status read_text(const char *text, cd_corun_table *t) {
     return cd_corun_table_read(path, t, &err);
 }
 
-/* Without traffic the law is a mean; what pairs differ from it by is kept, because nothing tells noise. */
+/* Without traffic the law is a mean; what pairs differ from it by is kept, because nothing tells
+ * noise. */
 TEST(groups_by_hand) {
     cd_corun_table t = {0};
     const uint32_t op[] = {0, 1, 2, 0};
@@ -46,16 +49,16 @@ TEST(groups_by_hand) {
     assert_close(t.seconds[0], 1, 0, 0); /* the median of 1, 1, 1, 3 */
     assert_int_equal(cd_corun_table_find(&t, (cd_str){"c", 1}), 2);
     assert_int_equal(cd_corun_table_find(&t, (cd_str){"cc", 2}), UINT32_MAX);
-    assert_ok(cd_corun_table_group(
-        &t, op, 3, 3, slow, &err)); /* each on a place of its own: what is too much adds up */
+    /* each on a place of its own: what is too much adds up */
+    assert_ok(cd_corun_table_group(&t, op, 3, 3, slow, &err));
     assert_close(slow[0], 1 + 0.1 + 0.3, 1e-12, 0);
     assert_close(slow[1], 1 + 0.2 + 0, 1e-12, 0);
     assert_close(slow[2], 1 + 0 + 0.5, 1e-12, 0);
     assert_ok(cd_corun_table_group(&t, op, 3, 1, slow, &err)); /* all in turns */
     assert_close(slow[0], 1 + 1 + 1.5, 1e-12, 0);
     assert_close(slow[1], 1 + 2 + 1, 1e-12, 0);
-    assert_ok(
-        cd_corun_table_group(&t, op, 3, 2, slow, &err)); /* a and c take turns, b beside either */
+    /* a and c take turns, b beside either */
+    assert_ok(cd_corun_table_group(&t, op, 3, 2, slow, &err));
     assert_close(slow[0], 2.5 * 1.1, 1e-12, 0);
     assert_close(slow[1], 1 + (0.2 + 0) / 2, 1e-12, 0);
     assert_close(slow[2], 2 * 1.5, 1e-12, 0);
@@ -66,7 +69,8 @@ TEST(groups_by_hand) {
     cd_corun_table_free(&t);
 }
 
-/* Two take 0.6 of the memory each and hardly slow each other; what three do no pair has shown, but the law knows the peak from pairs that did. */
+/* Two take 0.6 of the memory each and hardly slow each other; what three do no pair has shown, but
+ * the law knows the peak from pairs that did. */
 TEST(memory_of_three) {
     const cd_contention made = {.peak_bytes_per_s = 1e8 * pow(1.05, 60), .beside = 1, .turn = 2};
     cd_corun_table t = {0};
@@ -93,7 +97,8 @@ TEST(memory_of_three) {
     cd_corun_table_free(&t);
 }
 
-/* One pair of a program with itself differs by as much as pairs differ at all: then all is noise, and the mean of the logarithms stands. */
+/* One pair of a program with itself differs by as much as pairs differ at all: then all is noise,
+ * and the mean of the logarithms stands. */
 TEST(noise) {
     cd_corun_table t = {0};
     const double mean = exp((log(2.0) + log(4.0)) / 2);
@@ -104,9 +109,9 @@ TEST(noise) {
     assert_ok(cd_corun_table_group(&t, (const uint32_t[]){0, 1}, 2, 1, slow, &err));
     assert_close(slow[0], mean, 1e-9, 0);
     cd_corun_table_free(&t);
+    /* both sides equal: no noise */
     assert_ok(read_text(
-        HEAD "a,a,shared,1,1,2,2,0,0,0\nb,b,shared,1,1,3,3,0,0,0\na,b,shared,1,1,2,3,0,0,0\n",
-        &t)); /* both sides equal: no noise */
+        HEAD "a,a,shared,1,1,2,2,0,0,0\nb,b,shared,1,1,3,3,0,0,0\na,b,shared,1,1,2,3,0,0,0\n", &t));
     assert_close(t.real[1], 1, 0, 0);
     cd_corun_table_free(&t);
     assert_status(read_text("sharing,first_solo_s,second_solo_s,first_slowdown,second_slowdown,"
@@ -169,4 +174,79 @@ TEST(check_and_print) {
     cd_corun_table_free(&t);
 }
 
-TESTS(set_up, tear_down, groups_by_hand, memory_of_three, noise, check_and_print)
+/* What is no table of pairs, with what is wrong. */
+TEST(mistakes) {
+    unsigned wrong = 0;
+    static const struct {
+        const char *text;
+        cdmpp_status st;
+    } bad[] = {{"first,second,sharing,first_solo_s,second_solo_s,first_slowdown,second_slowdown,"
+                "first_bytes,second_bytes\na,b,shared,1,2,2,3,0,0\n",
+                CDMPP_ESCHEMA},
+               {"first,sharing,first_solo_s,second_solo_s,first_slowdown,second_slowdown,first_"
+                "bytes,second_bytes,error_no\na,shared,1,2,2,3,0,0,0\n",
+                CDMPP_ESCHEMA},
+               {HEAD "a,b,shared,1,2,2,3,0,0,x\n", CDMPP_EPARSE},
+               {HEAD "a,b,shared,x,2,2,3,0,0,0\n", CDMPP_EPARSE},
+               {HEAD "a,b,both,1,2,2,3,0,0,0\n", CDMPP_EPARSE},
+               {HEAD "a,b,shared,1,2\n", CDMPP_ESCHEMA},
+               {HEAD "a,b,shared,0,2,2,3,0,0,0\n", CDMPP_ERANGE},
+               {HEAD "a,b,shared,1,2,2,-3,0,0,0\n", CDMPP_ERANGE}};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        cd_corun_table t = {0};
+        const cdmpp_status st = read_text(bad[k].text, &t);
+        if (st != bad[k].st || !strstr(err.path, "pairs.csv"))
+            print_error("%s: %d %s: %s\n", bad[k].text, (int)st, err.key, err.msg), wrong++;
+        cd_corun_table_free(&t);
+    }
+    assert_int_equal(wrong, 0);
+    /* all pairs of c failed */
+    cd_corun_table t = {0};
+    double slow[2];
+    assert_ok(read_text(HEAD "a,a,shared,1,1,2,2,0,0,0\na,c,shared,1,4,2.5,2,0,0,7\n", &t));
+    assert_int_equal(cd_corun_table_find(&t, (cd_str){"c", 1}), UINT32_MAX);
+    assert_error(cd_corun_table_group(&t, (const uint32_t[]){0, 0}, 2, 2, slow, &err),
+                 "no pair of a and a, disjoint [ENODATA]");
+    cd_corun_table_free(&t);
+}
+
+/* The same table from what was just measured. */
+TEST(measured) {
+    static cd_record_corun c;
+    static cd_record_corun_row row[] = {
+        {.first = 0,
+         .second = 1,
+         .sharing = CD_CORUN_SHARED,
+         .out = {.solo_s = {1, 2}, .slowdown = {2, 3}}},
+        {.first = 0,
+         .second = 1,
+         .sharing = CD_CORUN_DISJOINT,
+         .out = {.solo_s = {1, 2}, .slowdown = {1.5, 1.25}}},
+        {.first = 1, .second = 1, .sharing = CD_CORUN_SHARED, .out = {.error_no = 7}}};
+    cd_corun_table t = {0};
+    double slow[2];
+    c = (cd_record_corun){.n = 2, .n_row = 3, .row = row};
+    c.best[0].key = (cd_str){"a", 1};
+    c.best[1].key = (cd_str){"b", 1};
+    assert_ok(cd_corun_table_of(&c, &t, &err));
+    assert_true(t.n == 2 && cd_corun_table_find(&t, (cd_str){"b", 1}) == 1);
+    assert_close(t.seconds[1], 2, 0, 0);
+    assert_ok(cd_corun_table_group(&t, (const uint32_t[]){0, 1}, 2, 2, slow, &err));
+    assert_true(slow[0] > 1.4 && slow[0] < 1.6 && slow[1] > 1.2 && slow[1] < 1.3);
+    cd_corun_table_free(&t);
+    FAULT_SWEEP(f, 1) {
+        cd_corun_table v = {0};
+        f.st = cd_corun_table_of(&c, &v, &f.err);
+        cd_corun_table_free(&v);
+    }
+    assert_ok(read_text(HEAD "a,b,shared,1,2,2,3,0,0,0\n", &t));
+    cd_corun_table_free(&t);
+    FAULT_SWEEP(f, 1) {
+        cd_corun_table v = {0};
+        f.st = cd_corun_table_read(path, &v, &f.err);
+        cd_corun_table_free(&v);
+    }
+}
+
+TESTS(set_up, tear_down, groups_by_hand, memory_of_three, noise, check_and_print, mistakes,
+      measured)

@@ -1,4 +1,5 @@
-/* A link that was planted is found again; a book is read as it was written; what is not there is an error. */
+/* A link that was planted is found again; a book is read as it was written; what is not there is an
+ * error. */
 #include <string.h>
 
 #include "base/io/io.h"
@@ -44,7 +45,8 @@ static void test_found_again(void **state) {
     }
 }
 
-/* The copies that EOP's group measured (spec 1.7): milliseconds of 602,112 bytes times 1 .. 1024. */
+/* The copies that EOP's group measured (spec 1.7): milliseconds of 602,112 bytes times 1 ..
+ * 1024. */
 static void test_published(void **state) {
     (void)state;
     static const double images[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
@@ -62,8 +64,8 @@ static void test_published(void **state) {
 
 static void test_monotone_and_zero(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < 40;
-         seed++) { /* measurements that make no sense still give a cost that never falls */
+    /* measurements that make no sense still give a cost that never falls */
+    for (uint64_t seed = 0; seed < 40; seed++) {
         double b[30], s[30], last = 0, cost;
         cd_link_table l;
         cd_link_table_init(&l);
@@ -91,9 +93,9 @@ static void test_missing(void **state) {
     assert_null(cd_link_table_find(&l, "cpu0", "ocl0"));
     assert_ok(cd_link_table_add(&l, &(cd_link){"cpu0", "ocl0", "write", 1, 1, &p, 0}, &err));
     assert_null(cd_link_table_find(&l, "ocl0", "cpu0"));
+    /* within its memory */
     assert_ok(cd_link_table_add(
-        &l, &(cd_link){"ocl0", "ocl0", "copy", 1, 0, &(cd_link_piece){0, 1e-6, 1e-10}, 0},
-        &err)); /* within its memory */
+        &l, &(cd_link){"ocl0", "ocl0", "copy", 1, 0, &(cd_link_piece){0, 1e-6, 1e-10}, 0}, &err));
     assert_true(cd_link_cost(cd_link_table_find(&l, "ocl0", "ocl0"), 1 << 30) > 0.1);
     assert_true(cd_link_cost(cd_link_table_find(&l, "cpu0", "ocl0"), -1) == 0);
     cd_link_table_free(&l);
@@ -206,8 +208,9 @@ static void test_pairs(void **state) {
     const char *path = tmp_path(&dir, "pairs.csv");
     cd_link_table l;
     cd_link_error e = {-1, -1, -1};
-    assert_ok(fit_text(path, "what,seconds,bytes\nx,3,1000\nx,2,500\nx,5,2000\nx,9,4000\n", &l,
-                       &e)); /* on a line: 1 + bytes/500 */
+    /* on a line: 1 + bytes/500 */
+    assert_ok(
+        fit_text(path, "what,seconds,bytes\nx,3,1000\nx,2,500\nx,5,2000\nx,9,4000\n", &l, &e));
     assert_string_equal(l.link[0].how, "write");
     assert_int_equal(l.link[0].n, 4);
     assert_close(cd_link_cost(cd_link_table_find(&l, "a", "b"), 3000), 7, 1e-6, 0);

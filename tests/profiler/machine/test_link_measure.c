@@ -7,7 +7,8 @@
 
 static cdmpp_err err;
 
-/* Machines with others on them are noisy: a measurement that is far off is made again, this often. */
+/* Machines with others on them are noisy: a measurement that is far off is made again, this
+ * often. */
 enum { TRIES = 8 };
 
 static bool near(const cd_link_table *l, const cd_link_measure_samples *p, const char *device) {

@@ -1,4 +1,5 @@
-/* Machines: what is written is read again, what is wrong is refused with its place, devices are chosen by name. */
+/* Machines: what is written is read again, what is wrong is refused with its place, devices are
+ * chosen by name. */
 #include <stdio.h>
 #include <string.h>
 
@@ -115,14 +116,16 @@ static void test_bare(void **state) {
     cd_machine_print(&m, &b);
     assert_ok(read_text(&r, b.p));
     assert_true(r.n == 1 && r.links.n == 0 && r.contention.beside == 0);
+    /* nobody disturbs */
     assert_true(cd_contention_slow(&r.contention, 1, 2, 1, false) == 1 &&
-                cd_contention_slow(&r.contention, 1, 2, 1, true) == 1); /* nobody disturbs */
+                cd_contention_slow(&r.contention, 1, 2, 1, true) == 1);
     cd_buf_free(&b);
     cd_machine_free(&m);
     cd_machine_free(&r);
 }
 
-/* How noisy the machine was when it was measured stays with the description, and with devices that are chosen from it. */
+/* How noisy the machine was when it was measured stays with the description, and with devices that
+ * are chosen from it. */
 static void test_noise(void **state) {
     (void)state;
     static const char form[] = "{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a\", \"kind\": "
@@ -319,7 +322,8 @@ static void test_add(void **state) {
     cd_machine_free(&m);
 }
 
-/* Every allocation of reading, choosing and printing fails once: an error each time, nothing lost. */
+/* Every allocation of reading, choosing and printing fails once: an error each time, nothing
+ * lost. */
 static void test_memory(void **state) {
     (void)state;
     tmp_dir dir = tmp_make();

@@ -1,4 +1,5 @@
-/* Devices of this machine: found by name, measured in form; what is not here is an error that names it. */
+/* Devices of this machine: found by name, measured in form; what is not here is an error that names
+ * it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,8 @@ static void test_opencl(void **state) {
     }
 }
 
-/* A device of one unit is taken whole, and no part of it. 0: so it is; 1: not; 2: there is no such device here. */
+/* A device of one unit is taken whole, and no part of it. 0: so it is; 1: not; 2: there is no such
+ * device here. */
 static int one_unit(void) {
     cd_machine m;
     cd_opencl cl;
@@ -116,7 +118,8 @@ static void test_device_of_one_unit(void **state) {
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Chains by a law: a pass costs 5 ms once, each program 2 us; two devices launch in 2 and 3 us and wait 1 and 4 us for each other. */
+/* Chains by a law: a pass costs 5 ms once, each program 2 us; two devices launch in 2 and 3 us and
+ * wait 1 and 4 us for each other. */
 static void test_costs_of_chains(void **state) {
     (void)state;
     assert_close(cd_machine_measure_each_s(64, 5e-3 + 64 * 2e-6, 192, 5e-3 + 192 * 2e-6), 2e-6,
@@ -134,7 +137,8 @@ static void test_costs_of_chains(void **state) {
     assert_true(wait[0] == 0 && wait[1] == 0);
 }
 
-/* Two memories of their own: the way goes through the host, and costs both ways. Other processors on the host's memory have its links. */
+/* Two memories of their own: the way goes through the host, and costs both ways. Other processors
+ * on the host's memory have its links. */
 static void test_through_host(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();
@@ -192,8 +196,8 @@ static void test_contention(void **state) {
         return;
     }
     const cdmpp_status st = cd_machine_measure_contention(0.002, &c, &err);
-    if (st == CDMPP_EBACKEND && strstr(err.msg, "still running"))
-        skip(); /* others use the processors: a program is late */
+    /* others use the processors: a program is late */
+    if (st == CDMPP_EBACKEND && strstr(err.msg, "still running")) skip();
     assert_ok(st);
     assert_true(c.n_pair == 12 && c.beside >= 1 && c.turn >= 1 && c.peak_bytes_per_s >= 0 &&
                 isfinite(c.error));

@@ -1,4 +1,5 @@
-/* A machine printed: every number is another one, so each stands in its own place; and links fitted to pairs of a file. */
+/* A machine printed: every number is another one, so each stands in its own place; and links fitted
+ * to pairs of a file. */
 #include <stdlib.h>
 #include <string.h>
 

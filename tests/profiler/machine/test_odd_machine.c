@@ -18,6 +18,34 @@ static cdmpp_status machine(void *ctx, const char *text, size_t n, cdmpp_err *er
     return st;
 }
 
+/* What machines say of contention; a file that says nothing of it is no answer. */
+TEST(contention) {
+    static const char with[] =
+        "{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a\", \"kind\": \"cpu\", \"core\": 0, "
+        "\"launch_s\": 0, \"sync_s\": 0}], \"links\": [],"
+        " \"contention\": {\"peak_bytes_per_s\": 1e10, \"beside\": 1.02, \"turn\": 2, \"pairs\": "
+        "21, \"error\": 0.05}}",
+                      without[] =
+                          "{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a\", \"kind\": "
+                          "\"cpu\", \"core\": 0, \"launch_s\": 0, \"sync_s\": 0}], \"links\": []}";
+    cd_contention c;
+    cdmpp_err err = {0};
+    assert_ok(cd_machine_contention(tmp_put(&dir, "with.json", with, sizeof with - 1), &c, &err));
+    assert_true(c.beside == 1.02 && c.turn == 2);
+    assert_status(
+        cd_machine_contention(tmp_put(&dir, "without.json", without, sizeof without - 1), &c, &err),
+        CDMPP_ENODATA);
+    assert_string_equal(err.msg, "nothing about contention");
+    assert_non_null(strstr(err.path, "without.json"));
+    assert_status(cd_machine_contention(tmp_path(&dir, "none.json"), &c, &err), CDMPP_EIO);
+    assert_status(cd_machine_contention(tmp_put(&dir, "bad.json", "{}", 2), &c, NULL),
+                  CDMPP_ESCHEMA);
+    cd_machine m;
+    cd_machine_init(&m);
+    assert_status(cd_machine_read_or_links(&m, tmp_path(&dir, "bad.json"), NULL), CDMPP_ESCHEMA);
+    cd_machine_free(&m);
+}
+
 static cdmpp_status links(const char *path, cdmpp_err *err) {
     cd_machine m;
     cd_machine_init(&m);
@@ -65,4 +93,4 @@ TEST(tables_of_pairs) {
                     copies);
 }
 
-TESTS(set_up, tear_down, machines, tables_of_links, tables_of_pairs)
+TESTS(set_up, tear_down, contention, machines, tables_of_links, tables_of_pairs)

@@ -1,4 +1,5 @@
-/* Two programs at the same time: those that do not meet, those that share a processor, those that fail. */
+/* Two programs at the same time: those that do not meet, those that share a processor, those that
+ * fail. */
 #include "check.h"
 #include "made_code.h"
 
@@ -56,7 +57,8 @@ TEST(test_pairs) {
         .sharing = CD_CORUN_SHARED, .window_s = 0.06, .rounds = 3, .limit_s = 30};
     assert_ok(cd_corun_run(&r.item[0].build, &r.item[1].build, &how, &p, &err));
     check_figures(&p);
-    /* Shares of one processor; with k other programs on it all the time the sum is 2 (1 + k) / (2 + k). */
+    /* Shares of one processor; with k other programs on it all the time the sum is 2 (1 + k) / (2 +
+     * k). */
     if (p.spread < 0.05) assert_true(1 / p.slowdown[0] + 1 / p.slowdown[1] < 1.95);
     how.sharing = CD_CORUN_DISJOINT;
     if (cd_affinity_count() >= 2) {
@@ -69,7 +71,8 @@ TEST(test_pairs) {
     tear(&r, 2);
 }
 
-/* Four on one place take turns: each gets a quarter of it, whoever else is on the machine; on two places two share one. */
+/* Four on one place take turns: each gets a quarter of it, whoever else is on the machine; on two
+ * places two share one. */
 TEST(test_groups) {
     static const char *const body[] = {MADE_ADD};
     rig r = {0};
@@ -88,8 +91,8 @@ TEST(test_groups) {
     }
     if (cd_affinity_count() >= 2) {
         assert_ok(cd_corun_group_run(all, 3, 2, &how, &g, &err));
-        assert_true(g.slowdown[0] + g.slowdown[2] >
-                    1.3 * g.slowdown[1]); /* 0 and 2 share the place that 1 has not */
+        /* 0 and 2 share the place that 1 has not */
+        assert_true(g.slowdown[0] + g.slowdown[2] > 1.3 * g.slowdown[1]);
     }
     assert_status(cd_corun_group_run(all, 5, 1, &how, &g, &err), CDMPP_EUSAGE);
     assert_status(cd_corun_group_run(all, 2, 3, &how, &g, &err), CDMPP_EUSAGE);
@@ -123,7 +126,8 @@ TEST(test_faults) {
     assert_int_equal(errno, ECHILD);
 }
 
-/* All on one processor: two one by one and one alone. The pass of two is longer than that of its longer program, and all quartiles are in order. */
+/* All on one processor: two one by one and one alone. The pass of two is longer than that of its
+ * longer program, and all quartiles are in order. */
 TEST(test_ways) {
     static const char *const body[] = {
         MADE_ADD, "for (int k = 0; k < 50; k++) for (int i = 0; i < n; i++) c[i] += a[i] * b[i];"};
@@ -163,8 +167,8 @@ TEST(test_ways_that_fail) {
     cd_corun_policy how = {.window_s = 0.01, .rounds = 1, .limit_s = 0.5};
     const cd_build *const good = &r.item[0].build;
     const cd_corun_way crash[] = {{1, true, {good}, {1}},
-                                  {2, false, {good, &r.item[1].build}, {1, 1}}},
-                       hang = {1, false, {&r.item[2].build}, {1}};
+                                  {2, false, {good, &r.item[1].build}, {1, 1}}};
+    const cd_corun_way hang = {1, false, {&r.item[2].build}, {1}};
     assert_ok(cd_corun_ways_run(crash, 2, &how, &g, &err));
     assert_int_equal(g.error_no, 4);
     assert_int_equal(g.way, 1);

@@ -1,4 +1,5 @@
-/* A fault of the machine is not a failure of a program: what no program could do ends the run, what one cannot do is its own. */
+/* A fault of the machine is not a failure of a program: what no program could do ends the run, what
+ * one cannot do is its own. */
 #include "check.h"
 #include "made_code.h"
 #include "tmp.h"
@@ -110,7 +111,8 @@ TEST(a_cache_that_runs_nothing) {
     assert_non_null(strstr(err.msg, "cannot load the object"));
 }
 
-/* A program that the compiler refuses or that crashes fails alone, first or not, alone in its batch or not. */
+/* A program that the compiler refuses or that crashes fails alone, first or not, alone in its batch
+ * or not. */
 TEST(what_is_a_programs_own) {
     static const char *const bad[][N] = {
         {"*(volatile int *)8 = 1;", "__builtin_trap();", MADE_ADD},
@@ -125,7 +127,8 @@ TEST(what_is_a_programs_own) {
     }
 }
 
-/* A compiler that refuses some texts alone is no fault of the machine; one that breaks in the midst of a run is found with the next program. */
+/* A compiler that refuses some texts alone is no fault of the machine; one that breaks in the midst
+ * of a run is found with the next program. */
 TEST(in_the_midst_of_a_run) {
     char body[512];
     static const char *const mixed[N] = {MADE_ADD, "c[0] = 1; /* refuse_me */", MADE_ADD};
@@ -144,7 +147,8 @@ TEST(in_the_midst_of_a_run) {
     cd_measure_close(m);
 }
 
-/* Instructions that were asked for by name, of another kind of processor: so it is for all programs. */
+/* Instructions that were asked for by name, of another kind of processor: so it is for all
+ * programs. */
 TEST(instructions_of_another_processor) {
     cd_measure *m = NULL;
     programs(good);

@@ -4,6 +4,7 @@
 #include "tmp.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,7 +81,8 @@ TEST(test_programs) {
     assert_int_equal(errno, ECHILD);
 }
 
-/* What is late is ended, and the next program gets a fresh worker: it ends in time too, sooner or later, where the machine is loaded. */
+/* What is late is ended, and the next program gets a fresh worker: it ends in time too, sooner or
+ * later, where the machine is loaded. */
 TEST(test_late) {
     made_code hang, add;
     cdmpp_err err = {0};
@@ -100,6 +102,36 @@ TEST(test_late) {
         assert_ok(cd_measure_run(m, &item[1], &err));
     }
     assert_int_equal(item[1].out.error_no, 0);
+    cd_measure_close(m);
+    made_code_free(&hang);
+    made_code_free(&add);
+}
+
+/* At a time that is over nothing is compiled, and nothing runs on; without it the same measurer
+ * goes on as before. Its processor time is told with that of its processes. */
+TEST(test_until) {
+    made_code hang, add;
+    cdmpp_err err = {0};
+    const cd_measure_options o = options();
+    cd_measure *m = open_ok(&o);
+    made_code_set(&hang, "hang", 64, "for (volatile int i = 0; ; ) {}");
+    made_code_set(&add, "add", 64, MADE_ADD);
+    cd_measure_item item[] = {{.code = &hang.code, .target = "llvm"},
+                              {.code = &add.code, .target = "llvm"}};
+    cd_measure_until(m, 0);
+    assert_ok(cd_measure_build(m, &item[1], 1, &err));
+    assert_int_equal(item[1].out.error_no, 6);
+    cd_measure_until(m, (double)INFINITY);
+    item[1].out = (cd_measure_result){0};
+    assert_ok(cd_measure_build(m, item, 2, &err));
+    assert_int_equal(item[1].out.error_no, 0);
+    cd_measure_until(m, 0);
+    assert_ok(cd_measure_run(m, &item[0], &err));
+    assert_int_equal(item[0].out.error_no, 7);
+    cd_measure_until(m, (double)INFINITY);
+    assert_ok(cd_measure_run(m, &item[1], &err));
+    assert_int_equal(item[1].out.error_no, 0);
+    assert_true(cd_measure_process_time(m) > 0);
     cd_measure_close(m);
     made_code_free(&hang);
     made_code_free(&add);
@@ -134,8 +166,8 @@ TEST(test_memory) {
 TEST(test_check) {
     static const program p[] = {
         {"for (int i = n; i-- > 0;) c[i] = b[i] + a[i];", "", 0},
-        {"for (int i = 0; i < n - 1; i++) c[i] = a[i] + b[i];", "c[1023] is",
-         5}, /* one is never written */
+        /* one is never written */
+        {"for (int i = 0; i < n - 1; i++) c[i] = a[i] + b[i];", "c[1023] is", 5},
         {"for (int i = 0; i < n; i++) c[i] = a[i] + b[(i + 1) % n];", "wrong result", 5},
         {"for (int i = 0; i < n; i++) c[i] = (a[i] + b[i]) * 1.00001f;", "", 0},
     };
@@ -158,12 +190,14 @@ TEST(test_check) {
     cd_measure_close(m);
 }
 
-/* The results of a reference are kept for the next programs of it, each in a process of its own; of another one it runs anew. */
+/* The results of a reference are kept for the next programs of it, each in a process of its own; of
+ * another one it runs anew. */
 TEST(test_reference_runs_once) {
     static const char *const body[] = {MADE_ADD, "for (int i = 0; i < n; i++) c[i] = 0;",
                                        "for (int i = n; i-- > 0;) c[i] = b[i] + a[i];"};
-    static const int reference[] = {0, 0, 0, 1, 1, 0}, program_of[] = {0, 1, 2, 0, 1, 1},
-                     error_no[] = {0, 5, 0, 0, 5, 5};
+    static const int reference[] = {0, 0, 0, 1, 1, 0};
+    static const int program_of[] = {0, 1, 2, 0, 1, 1};
+    static const int error_no[] = {0, 5, 0, 0, 5, 5};
     tmp_dir d = tmp_make();
     char path[256], text[900];
     made_code good[2], made;
@@ -175,8 +209,9 @@ TEST(test_reference_runs_once) {
         snprintf(text, sizeof text,
                  "int open(const char *, int, ...), close(int); long write(int, const void *, "
                  "unsigned long); const int f = open(\"%s\", 02101, 0600);"
+                 /* O_WRONLY, O_CREAT, O_APPEND */
                  "if (write(f, \"%d\", 1) != 1) c[0] = 9; close(f); " MADE_ADD,
-                 path, k); /* O_WRONLY, O_CREAT, O_APPEND */
+                 path, k);
         made_code_set(&good[k], k ? "other" : "good", 1024, text);
     }
     for (int i = 0; i < 6; i++) {
@@ -214,8 +249,8 @@ TEST(test_reference_late) {
     assert_int_equal(item[0].out.error_no, 7);
     assert_non_null(strstr(item[0].out.err.msg, "its reference is still running"));
     const cd_measure_item next = item[1];
-    for (int k = 0; k < 60 && (!k || item[1].out.error_no == 7);
-         k++) { /* a loaded machine may be late again */
+    /* a loaded machine may be late again */
+    for (int k = 0; k < 60 && (!k || item[1].out.error_no == 7); k++) {
         item[1] = next;
         assert_ok(cd_measure_run(m, &item[1], &err));
     }
@@ -248,7 +283,8 @@ TEST(test_parallel) {
     made_code_free(&made);
 }
 
-/* Others' data between two runs: a repeat is one run, and data that there is no memory for are an error. */
+/* Others' data between two runs: a repeat is one run, and data that there is no memory for are an
+ * error. */
 TEST(test_data_of_others) {
     static const size_t bytes[] = {0, 1 << 20, (size_t)1 << 60};
     made_code made;
@@ -296,7 +332,8 @@ TEST(test_targets) {
 static volatile sig_atomic_t stop;
 static void on_alarm(int sig) { stop = sig; }
 
-/* ^C while a program hangs: everything is gone. At its limit the program would have an error of its own, and the run none. */
+/* ^C while a program hangs: everything is gone. At its limit the program would have an error of its
+ * own, and the run none. */
 TEST(test_stopped) {
     made_code made;
     cdmpp_err err = {0};
@@ -314,5 +351,6 @@ TEST(test_stopped) {
     made_code_free(&made);
 }
 
-TESTS(NULL, NULL, test_programs, test_late, test_memory, test_check, test_reference_runs_once,
-      test_reference_late, test_parallel, test_data_of_others, test_targets, test_stopped)
+TESTS(NULL, NULL, test_programs, test_late, test_until, test_memory, test_check,
+      test_reference_runs_once, test_reference_late, test_parallel, test_data_of_others,
+      test_targets, test_stopped)

@@ -1,4 +1,5 @@
-/* GPU programs measured in processes of their own, results against the plain C program of the same task. */
+/* GPU programs measured in processes of their own, results against the plain C program of the same
+ * task. */
 #include "check.h"
 #include "gpuprog.h"
 #include "noopencl.h"
@@ -26,7 +27,8 @@ static cdmpp_status plain(const gp_program *p, cd_codegen_code *out, cdmpp_err *
     return st;
 }
 
-/* Three programs of a batch, one of them broken: two are compiled ahead, in processes of their own, and not again by the worker. */
+/* Three programs of a batch, one of them broken: two are compiled ahead, in processes of their own,
+ * and not again by the worker. */
 static cdmpp_status ahead(cd_measure *m, const cd_codegen_code *code) {
     cd_codegen_code copy[3] = {*code, *code, *code};
     cd_measure_item item[3];
@@ -69,8 +71,8 @@ static cdmpp_status measure(void *ctx, const gp_program *p, cdmpp_err *err) {
     if (!st) st = cd_measure_one(r->m, &again, err);
     if (!st && (again.out.error_no || !(again.out.flags & CD_MEASURE_CACHED)))
         st = CD_FAIL(err, ENUMERIC, "compiled twice");
-    cd_codegen_code broken =
-        code; /* what the device's compiler refuses is error 3, and the next one runs */
+    /* what the device's compiler refuses is error 3, and the next one runs */
+    cd_codegen_code broken = code;
     static char text[] = "__kernel void p_k0() { nonsense; }";
     broken.text = (cd_buf){.p = text, .n = sizeof text - 1};
     cd_measure_item bad = {.code = &broken, .target = "opencl"};
@@ -95,8 +97,8 @@ TEST(test_measured) {
                                   .build_limit_s = 60,
                                   .run_limit_s = 60,
                                   .timing = {.budget_s = 0.02, .warmup_s = 0.001, .max_repeat = 5}};
-    assert_ok(cd_measure_open(
-        &o, &r.m, &err)); /* first: OpenCL has threads, and they do not survive a fork */
+    /* first: OpenCL has threads, and they do not survive a fork */
+    assert_ok(cd_measure_open(&o, &r.m, &err));
     const char *why = no_opencl();
     if (why) {
         print_message("no OpenCL: %s\n", why);

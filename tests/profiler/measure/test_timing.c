@@ -129,7 +129,8 @@ TEST(test_budget) {
     assert_close(u.median_s, 3, 1e-9, 0);
 }
 
-/* Times that are exact: a repeat that ends with the budget is made, and one that is as long as the budget is not too long. */
+/* Times that are exact: a repeat that ends with the budget is made, and one that is as long as the
+ * budget is not too long. */
 TEST(test_budget_ends) {
     static const struct {
         double base, budget;
@@ -217,8 +218,8 @@ TEST(test_not_a_number) {
 
 /* The order of samples does not matter to the figures. */
 TEST(test_figures) {
-    cd_timing a = {.n = 6, .sample_s = {1, 1.01, 0.99, 5, 1.02, 0.98}},
-              b = {.n = 6, .sample_s = {5, 0.98, 0.99, 1, 1.01, 1.02}};
+    cd_timing a = {.n = 6, .sample_s = {1, 1.01, 0.99, 5, 1.02, 0.98}};
+    cd_timing b = {.n = 6, .sample_s = {5, 0.98, 0.99, 1, 1.01, 1.02}};
     cd_timing_figures(&a, NULL);
     cd_timing_figures(&b, NULL);
     assert_int_equal(a.n_kept, 5);
@@ -249,13 +250,14 @@ TEST(test_clock) {
     int k = 0;
     assert_close(cd_timing_clock_check(ticking, &t).tick_s, 1e-3, 1e-6, 0);
     assert_false(cd_timing_clock_check(backwards, &k).monotonic);
-    const cd_timing_clock_quality q =
-        cd_timing_clock_check(cd_timing_clock_now, NULL); /* of this machine */
+    /* of this machine */
+    const cd_timing_clock_quality q = cd_timing_clock_check(cd_timing_clock_now, NULL);
     assert_true(q.monotonic && q.tick_s < 1e-3 && q.cost_s < 1e-3 && q.cost_s > 0);
     assert_close(cd_timing_defaults((cd_timing_policy){0}, 1e-3).min_repeat_s, 1, 1e-12, 0);
 }
 
-/* Many courses with clocks that begin anywhere, every figure of them: as they were. After a change of the policy on purpose, take over the digest. */
+/* Many courses with clocks that begin anywhere, every figure of them: as they were. After a change
+ * of the policy on purpose, take over the digest. */
 TEST(test_courses) {
     static const double base[] = {1e-7, 3e-4, 0.02}, noise[] = {0, 0.03, 0.3};
     cd_buf b = {0};

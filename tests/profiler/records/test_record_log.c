@@ -107,7 +107,8 @@ TEST(test_again) {
     tmp_remove(&d);
 }
 
-/* What failed is handed out again where that is asked for, once, and what was measured since then is not. */
+/* What failed is handed out again where that is asked for, once, and what was measured since then
+ * is not. */
 TEST(test_retry) {
     tmp_dir d = tmp_make();
     const char *path = tmp_path(&d, "out.json");
@@ -134,7 +135,8 @@ TEST(test_retry) {
     tmp_remove(&d);
 }
 
-/* Half a line at the end, as kill -9 or a crash of the machine leaves it, and lines that are no records. */
+/* Half a line at the end, as kill -9 or a crash of the machine leaves it, and lines that are no
+ * records. */
 TEST(test_half_a_line) {
     tmp_dir d = tmp_make();
     const char *path = tmp_path(&d, "out.json");

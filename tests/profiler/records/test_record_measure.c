@@ -1,4 +1,5 @@
-/* A run that is stopped after its first program: its record is in the file, few programs were compiled before it, and the next run goes on there. */
+/* A run that is stopped after its first program: its record is in the file, few programs were
+ * compiled before it, and the next run goes on there. */
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static cdmpp_status put(void *ctx, const cd_record_measured *m, cdmpp_err *e) {
     return CDMPP_OK;
 }
 
-/* One processor, so that no step overlaps with another one: what was read before the first record does not depend on the machine. */
+/* One processor, so that no step overlaps with another one: what was read before the first record
+ * does not depend on the machine. */
 static void on_one_processor(void) {
     cpu_set_t all, one;
     CPU_ZERO(&one);

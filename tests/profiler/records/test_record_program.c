@@ -46,7 +46,8 @@ static cd_record_program next_job(setting *s) {
     return j;
 }
 
-/* Equal records have equal names and texts; another target is another record, not another program. */
+/* Equal records have equal names and texts; another target is another record, not another
+ * program. */
 TEST(test_names) {
     setting a = begin(), b = begin();
     b.maker.target = "llvm -model=here";
@@ -112,7 +113,8 @@ TEST(test_costs) {
     end(&s);
 }
 
-/* The mean of the numbers that there are; of a failed program, or one without numbers, what stands for never. */
+/* The mean of the numbers that there are; of a failed program, or one without numbers, what stands
+ * for never. */
 TEST(test_cost_of_a_record) {
     static const double cost[] = {1, 2, 6, 1000};
     static const struct {
@@ -171,8 +173,8 @@ TEST(test_sums) {
     cd_record_stats s;
     cd_buf b = {0};
     cd_record_stats_begin(&s, 10);
-    const cd_measure_result good = {.flags = CD_MEASURE_NOISY | CD_MEASURE_CACHED},
-                            bad = {.error_no = 4};
+    const cd_measure_result good = {.flags = CD_MEASURE_NOISY | CD_MEASURE_CACHED};
+    const cd_measure_result bad = {.error_no = 4};
     for (int i = 0; i < 5; i++) cd_record_stats_add(&s, i < 3 ? &good : &bad);
     cd_record_stats_json(&b, &s, 12);
     static const char *const said[] = {"\"measured\":3",        "\"failed\":2", "\"noisy\":3",

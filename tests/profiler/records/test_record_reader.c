@@ -85,7 +85,7 @@ TEST(test_damaged) {
 TEST(test_first_is_gpu) {
 #define LINE(target)                                                                               \
     "{\"i\": [[\"[\\\"k\\\"]\", \"" target "\", [1, 16, 64, 0, 0, 0, 0, 0], \"\", 0, []], [[], "   \
-                                           "[]]], \"r\": [[1], 0, 1, 1], \"v\": \"v0.6\"}\n"
+    "[]]], \"r\": [[1], 0, 1, 1], \"v\": \"v0.6\"}\n"
     tmp_dir d = tmp_make();
     char folder[128], gpu[160], cpu[160], bad[160];
     snprintf(folder, sizeof folder, "%s/f", d.path);
@@ -96,9 +96,11 @@ TEST(test_first_is_gpu) {
     snprintf(cpu, sizeof cpu, "%s",
              tmp_put(&d, "cpu.json", LINE("llvm") LINE("cuda"), strlen(LINE("llvm") LINE("cuda"))));
     snprintf(bad, sizeof bad, "%s", tmp_put(&d, "bad.json", "{1}\n", 4));
-    const char *const first[] = {bad, gpu, cpu}, *const second[] = {bad, cpu, gpu},
-                      *const dir[] = {folder}, *const none[] = {gpu, "/nowhere/x.json"},
-                      *const pipe[] = {gpu, "/dev/null"};
+    const char *const first[] = {bad, gpu, cpu};
+    const char *const second[] = {bad, cpu, gpu};
+    const char *const dir[] = {folder};
+    const char *const none[] = {gpu, "/nowhere/x.json"};
+    const char *const pipe[] = {gpu, "/dev/null"};
     assert_true(cd_record_first_is_gpu(first, 3));
     assert_false(cd_record_first_is_gpu(second, 3));
     assert_true(cd_record_first_is_gpu(dir, 1));

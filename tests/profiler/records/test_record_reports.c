@@ -1,4 +1,5 @@
-/* What is printed of measured records: every number is another one, so each stands in its own place; and the fastest record of each workload. */
+/* What is printed of measured records: every number is another one, so each stands in its own
+ * place; and the fastest record of each workload. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,8 @@ static cd_schedule_sweep sweep = {.base = {.workload_key = {"[\"k\"]", 5}},
                                   .measured = {.n = 3, .low_s = 1.75e-3, .high_s = 2e-3}};
 
 static void make_sweep(void) {
-    static const double median[ROWS] = {2e-3, 1e-3, 0, 8e-3, 1.5e-3},
-                        ratio[ROWS] = {1, 0.5, 0, 4, 0.75};
+    static const double median[ROWS] = {2e-3, 1e-3, 0, 8e-3, 1.5e-3};
+    static const double ratio[ROWS] = {1, 0.5, 0, 4, 0.75};
     for (int k = 0; k < ROWS; k++) {
         row[k] = (cd_schedule_sweep_row){.v = &variant[k],
                                          .ratio = ratio[k],
@@ -221,7 +222,8 @@ static void test_lines(void **state) {
     cd_buf_free(&b);
 }
 
-/* Four of three kinds: two measured, one of them noisy and wide, one cached; errors 2 and of no number. */
+/* Four of three kinds: two measured, one of them noisy and wide, one cached; errors 2 and of no
+ * number. */
 static void test_counts(void **state) {
     cd_record_stats s;
     cd_buf b = {0};
@@ -299,7 +301,8 @@ static void put_record(cd_buf *b, const char *key, const char *costs, int error)
                 key, costs, error);
 }
 
-/* Of equal ones the first stays; one that failed is slower than any. Means decide, not the least. */
+/* Of equal ones the first stays; one that failed is slower than any. Means decide, not the
+ * least. */
 static void test_fastest_of_each(void **state) {
     tmp_dir dir = tmp_make();
     cd_buf b = {0};

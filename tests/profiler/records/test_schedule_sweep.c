@@ -1,4 +1,5 @@
-/* Ratios of a sweep when the machine is not quiet: the base is measured round every few variants, by a made-up meter. */
+/* Ratios of a sweep when the machine is not quiet: the base is measured round every few variants,
+ * by a made-up meter. */
 #include <math.h>
 #include <string.h>
 
@@ -61,7 +62,8 @@ static void test_quiet(void **state) {
     }
 }
 
-/* The first measurement of the base is twice as long: the frame behind it is measured again, and no ratio is half of what it should be. */
+/* The first measurement of the base is twice as long: the frame behind it is measured again, and no
+ * ratio is half of what it should be. */
 static void test_disturbed_once(void **state) {
     (void)state;
     machine m = quiet();

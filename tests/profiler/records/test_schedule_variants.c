@@ -1,4 +1,5 @@
-/* Variants: each lowers, differs from the base in one step, and none is missing that should be there. */
+/* Variants: each lowers, differs from the base in one step, and none is missing that should be
+ * there. */
 #include <string.h>
 
 #include "check.h"

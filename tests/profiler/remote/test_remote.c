@@ -1,5 +1,5 @@
-/* remote: workers that sleep, die and lie; jobs are answered in order all the same. The workers are shell programs,
- * and this program itself with --serve. */
+/* remote: workers that sleep, die and lie; jobs are answered in order all the same. The workers are
+ * shell programs, and this program itself with --serve. */
 #include "profiler/remote/remote.h"
 #include "check.h"
 
@@ -135,8 +135,8 @@ TEST(workers_that_fail) {
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         const char *const pair[] = {bad[k].script, slow};
         seen s;
-        const size_t n =
-            !strncmp(bad[k].script, "echo welcome", 12) ? N : 8; /* long enough for the silence */
+        /* long enough for the silence */
+        const size_t n = !strncmp(bad[k].script, "echo welcome", 12) ? N : 8;
         assert_ok(run(pair, 2, n, &s));
         if (!strstr(s.last_event, bad[k].say))
             fail_msg("case %zu: expected '%s', found '%s'", k, bad[k].say, s.last_event);

@@ -1,5 +1,5 @@
-/* Boards of a search: what they say of themselves, results in order, and which failures are the program's and which the connection's. The
- * boards are shell programs. */
+/* Boards of a search: what they say of themselves, results in order, and which failures are the
+ * program's and which the connection's. The boards are shell programs. */
 #include "profiler/remote/remote_internal.h"
 
 #include <signal.h>
@@ -102,12 +102,9 @@ static cd_remote_greeting hello(const char *text, cd_remote_about *a) {
 }
 
 TEST(what_a_hello_says) {
-    cd_remote_about a = {.device = "A \"chip\"",
-                         .model = "chip-a",
-                         .isa = "avx2",
-                         .cpus = 12,
-                         .core = "little"},
-                    b;
+    cd_remote_about a = {
+        .device = "A \"chip\"", .model = "chip-a", .isa = "avx2", .cpus = 12, .core = "little"};
+    cd_remote_about b;
     cd_buf text = {0};
     cd_remote_hello_put(&text, &a);
     assert_int_equal(hello(text.p, &b), CD_REMOTE_HELLO);
@@ -120,7 +117,8 @@ TEST(what_a_hello_says) {
                 cd_remote_hello_suits(&b, &(cd_remote_policy){.core = "little"}));
     assert_false(cd_remote_hello_suits(&b, &(cd_remote_policy){.core = "big"}));
     cd_buf_free(&text);
-    /* what cannot be is not said: a name of two words, instructions of nobody or of "whatever I am", a number of processors that is none */
+    /* what cannot be is not said: a name of two words, instructions of nobody or of "whatever I
+     * am", a number of processors that is none */
     assert_int_equal(hello("{\"hello\":\"cdmpp-worker\",\"protocol\":1,\"device\":\"d\",\"model\":"
                            "\"a b\",\"isa\":\"native\",\"cpus\":0}",
                            &b),

@@ -1,4 +1,5 @@
-/* What a worker said of a measurement comes out as it came in: the worker is a shell program that gives the same answer to every job. */
+/* What a worker said of a measurement comes out as it came in: the worker is a shell program that
+ * gives the same answer to every job. */
 #include "profiler/remote/remote.h"
 
 #include <signal.h>
@@ -23,8 +24,9 @@ static cdmpp_err err;
 /* Two records measured by `worker`: the file of statistics, of *n bytes. */
 static const char *core; /* of the next run */
 static char *stats_of(const char *worker, int threads, cd_remote_records_tally *t, size_t *n) {
-    static const char *const log[] = {LOG}, *const tasks[] = {TASKS},
-                             *const host[] = {"one", "two"};
+    static const char *const log[] = {LOG};
+    static const char *const tasks[] = {TASKS};
+    static const char *const host[] = {"one", "two"};
     static volatile sig_atomic_t stop;
     tmp_dir d = tmp_make();
     char stats[256], out[256], *text;

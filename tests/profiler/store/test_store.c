@@ -1,4 +1,5 @@
-/* store: what goes in comes out, once; near shapes; two writers; a killed writer; files that are not ours. */
+/* store: what goes in comes out, once; near shapes; two writers; a killed writer; files that are
+ * not ours. */
 #include "profiler/store/store.h"
 #include "check.h"
 #include "fault.h"
@@ -138,8 +139,8 @@ TEST(near_shapes_are_ordered) {
     cd_store *s = open_new(&d);
     seen x = {0};
     import(s, make_log(&d, "a.json", 0, 50));
-    cd_store_filter f = {.workload = "[\"abcd\", [1, 60, 56, 56], [64, 64, 3, 3]]",
-                         .limit = 4}; /* not in the store: 64, 32, 128, 16 */
+    /* not in the store: 64, 32, 128, 16 */
+    cd_store_filter f = {.workload = "[\"abcd\", [1, 60, 56, 56], [64, 64, 3, 3]]", .limit = 4};
     assert_ok(cd_store_find_near(s, &f, NULL, 1, see_near, &x, &err));
     assert_int_equal(x.n, 4);
     assert_close(x.distance[0], log2(64.0 / 60), 1e-12, 0);
@@ -256,7 +257,8 @@ TEST(killed_writers_lose_nothing) {
     tmp_remove(&d);
 }
 
-/* The disk is full in the middle (a limit on the size of files stands for it): an error, and later it goes on. */
+/* The disk is full in the middle (a limit on the size of files stands for it): an error, and later
+ * it goes on. */
 TEST(a_full_disk) {
     tmp_dir d = tmp_make();
     char log[256], db[256];

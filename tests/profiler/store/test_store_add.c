@@ -1,4 +1,5 @@
-/* When two measurements are the same one, what is refused, and the digests and statistics behind it. */
+/* When two measurements are the same one, what is refused, and the digests and statistics behind
+ * it. */
 #include "check.h"
 #include "profiler/store/store_internal.h"
 #include "tmp.h"
@@ -61,7 +62,8 @@ static bool is_fresh(const cd_store_row *r) {
     return fresh;
 }
 
-/* Each of these makes it another measurement; where it stood in a file, and what can be told from the workload, does not. */
+/* Each of these makes it another measurement; where it stood in a file, and what can be told from
+ * the workload, does not. */
 TEST(same_and_other) {
     cd_store_row r = made();
     assert_true(is_fresh(&r));
@@ -165,12 +167,11 @@ TEST(statistics) {
     } t[] = {
         {{0}, 0, {0, 0, 0, 0, 0, 0, 0}},
         {{3}, 1, {3, 3, 3, 0, 0, 1, 0}},
-        {{5, 1},
-         2,
-         {1, 3, 3, 2.8284271247461903, 0.9428090415820634, 2,
-          0}}, /* two are too few to be called noisy */
+        /* two are too few to be called noisy */
+        {{5, 1}, 2, {1, 3, 3, 2.8284271247461903, 0.9428090415820634, 2, 0}},
         {{5, 1, 3}, 3, {1, 3, 3, 2, 2 / 3.0, 3, CD_STORE_NOISY}},
-        {{100, 97, 103}, 3, {97, 100, 100, 3, 0.03, 3, 0}}, /* 3 % is not above it */
+        /* 3 % is not above it */
+        {{100, 97, 103}, 3, {97, 100, 100, 3, 0.03, 3, 0}},
         {{100, 96.9, 103.1}, 3, {96.9, 100, 100, 3.1, 0.031, 3, CD_STORE_NOISY}},
         {{4, 1, 3, 2}, 4, {1, 2.5, 2.5, 1.2909944487358056, 0.5163977794943222, 4, CD_STORE_NOISY}},
         {{-1, 1}, 2, {-1, 0, 0, 1.4142135623730951, 0, 2, 0}}};

@@ -42,15 +42,17 @@ static void test_definitions(void **state) {
     DESCRIBE("conv2d_nchw+add+relu", "nchw", {"data", "", true},
              {"pad_temp", "injective,pad", false}, {"conv", "conv2d_nchw", false},
              {"T_add", "broadcast", false}, {"T_relu", "elemwise", false});
+    /* one tag, once */
     DESCRIBE("softmax_output", "", {"x", "", true}, {"m", "softmax_output", false},
-             {"e", "softmax_output", false}, {"s", "softmax_output", false}); /* one tag, once */
+             {"e", "softmax_output", false}, {"s", "softmax_output", false});
     DESCRIBE("add+relu+add", "", {"T_add", "broadcast", false}, {"T_relu", "elemwise", false},
              {"T_add", "broadcast", false});
     DESCRIBE("copy", "", {"x", "", true}, {"compile_engine_const", "", false},
              {"pad_temp.1", "", false});
     DESCRIBE("conv2d_NCHWc", "NCHWc", {"c", "conv2d_NCHWc", false}, {"x", "comm_reduce", true});
+    /* of the first */
     DESCRIBE("conv2d_nhwc+conv2d_nchw", "nhwc", {"a", "conv2d_nhwc", false},
-             {"b", "conv2d_nchw", false}); /* of the first */
+             {"b", "conv2d_nchw", false});
     DESCRIBE("plain", "", {"plain", "opaque", false});
     DESCRIBE("T", "", {"T", "comm_reduce_idx", false});
     DESCRIBE("dense_pack", "", {"x", "dense_pack", false});

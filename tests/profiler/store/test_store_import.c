@@ -1,4 +1,5 @@
-/* store imports: tables of operators, curves, Nsight's export, traces of PyTorch, and what is broken in them. */
+/* store imports: tables of operators, curves, Nsight's export, traces of PyTorch, and what is
+ * broken in them. */
 #include "profiler/store/store.h"
 #include "check.h"
 #include "fault.h"
@@ -169,7 +170,8 @@ TEST(traces) {
     end(f);
 }
 
-/* More different launches than the table of groups begins with, in turns: each is one group with all its times, wherever the table grew between. */
+/* More different launches than the table of groups begins with, in turns: each is one group with
+ * all its times, wherever the table grew between. */
 TEST(many_launches) {
     enum { KERNELS = 700, ROUNDS = 3 };
     fixture *f = begin();
@@ -186,8 +188,8 @@ TEST(many_launches) {
     assert_int_equal(f->t.added, KERNELS);
     assert_int_equal(f->t.known + (size_t)f->bad, 0);
     size_t n = 0;
-    for (const char *at = f->csv.p; (at = strstr(at, ",0.001,0.001001,")); at++)
-        n++; /* min, median of 1000, 1001, 1002 us */
+    /* min, median of 1000, 1001, 1002 us */
+    for (const char *at = f->csv.p; (at = strstr(at, ",0.001,0.001001,")); at++) n++;
     assert_int_equal(n, KERNELS);
     n = 0;
     for (const char *at = f->csv.p; (at = strstr(at, ",3,summary,")); at++) n++;
@@ -224,7 +226,8 @@ TEST(unknown_forms) {
     end(f);
 }
 
-/* Tables of profilers: launches of one kernel and grid are a row, rows of a summary are no measurements, sizes tell CUTLASS's problems apart. */
+/* Tables of profilers: launches of one kernel and grid are a row, rows of a summary are no
+ * measurements, sizes tell CUTLASS's problems apart. */
 TEST(tables_of_profilers) {
     fixture *f = begin();
     assert_ok(read_file(
@@ -289,10 +292,10 @@ TEST(autotvm) {
     assert_ok(read_file(
         f, PUT(f, "a.json",
                AUTOTVM("2e-3, 1e-3", "0")
-                   AUTOTVM("\"timeout\"", "7") "{\"input\": [\"llvm\"], \"result\": [[1], "
-                                               "0]}\n" AUTOTVM(
-                                                   "", "0") "{\"input\": [\"llvm\", \"t\", []], "
-                                                            "\"result\": [[1e-3], 0]}\n")));
+                   AUTOTVM("\"timeout\"",
+                           "7") "{\"input\": [\"llvm\"], \"result\": [[1], "
+                                "0]}\n" AUTOTVM("", "0") "{\"input\": [\"llvm\", \"t\", []], "
+                                                         "\"result\": [[1e-3], 0]}\n")));
     assert_int_equal(f->t.added, 3);
     assert_int_equal(f->bad, 2);
     assert_non_null(strstr(f->last_bad, "a.json:4: expected seconds, found none"));

@@ -1,4 +1,5 @@
-/* What a process measures, as it stands in the store afterwards: whose times, under which name, with which flags. */
+/* What a process measures, as it stands in the store afterwards: whose times, under which name,
+ * with which flags. */
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -103,9 +104,8 @@ TEST(this_machine) {
     add(k, "cuda -model=unknown", CD_MEASURE_NOISY, 2);
     assert_ok(cd_store_measured_close(k, &err));
     cd_host_info_read("", &h);
-    assert_ok(cd_describe_name_cpu(
-        "", NULL, &cpu,
-        &err)); /* with the microarchitecture, where the processor's own name is that of several */
+    /* with the microarchitecture, where the processor's own name is that of several */
+    assert_ok(cd_describe_name_cpu("", NULL, &cpu, &err));
     assert_int_equal(uname(&u), 0);
     line_of(1, line, sizeof line);
     has(line,
@@ -123,7 +123,8 @@ TEST(this_machine) {
     has(line, "[\"noisy\"]", "flags");
 }
 
-/* Cold caches; no name of a device; then another host, of which nothing but its name and processor is known. */
+/* Cold caches; no name of a device; then another host, of which nothing but its name and processor
+ * is known. */
 TEST(another_host) {
     cd_store_measured_options o = {.cold = true};
     cd_store_measured *k = open_it(&o, "there.db");

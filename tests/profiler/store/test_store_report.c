@@ -1,4 +1,5 @@
-/* What a store prints of three measurements that are known: lists, the best, near ones, exports, tallies. */
+/* What a store prints of three measurements that are known: lists, the best, near ones, exports,
+ * tallies. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,14 +107,9 @@ static void test_best(void **state) {
 }
 
 static void test_tally(void **state) {
-    const cd_store_tally t = {.files = 1,
-                              .lines = 2,
-                              .added = 3,
-                              .known = 4,
-                              .bad = 5,
-                              .skipped_lines = 6,
-                              .empty = 7},
-                         few = {.files = 1};
+    const cd_store_tally t = {
+        .files = 1, .lines = 2, .added = 3, .known = 4, .bad = 5, .skipped_lines = 6, .empty = 7};
+    const cd_store_tally few = {.files = 1};
     cd_buf b = {0};
     (void)state;
     cd_store_put_tally(&b, &t, true);

@@ -1,4 +1,5 @@
-/* The tables of a store: settings that differ, devices that have no measurement, what is said of them. */
+/* The tables of a store: settings that differ, devices that have no measurement, what is said of
+ * them. */
 #include <string.h>
 
 #include "check.h"

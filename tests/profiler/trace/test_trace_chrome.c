@@ -1,4 +1,5 @@
-/* Traces of the Chrome form: Kineto's events and links, Habana's engines, text that is cut off or longer than the window. */
+/* Traces of the Chrome form: Kineto's events and links, Habana's engines, text that is cut off or
+ * longer than the window. */
 #include "profiler/trace/trace.h"
 #include "fault.h"
 #include "traces.h"
@@ -23,28 +24,19 @@ static const char *owner_of(const traces *f, const char *name) {
 
 TEST(kineto) {
     traces *f = traces_begin();
-    assert_ok(traces_text(f, "t.json",
-                          "{\"traceEvents\": [\n" X("cpu_op", "aten::mm", "1", "100", "50", "\"External id\":2,\"Input Dims\":[[8,16],[16,32]],\"Input type\":[\"float\",\"float\"]") ",\n" X(
-                              "kernel", "sgemm", "7", "120.5", "10.25",
-                              "\"device\":1,\"stream\":9,\"correlation\":5,\"grid\":[4,1,1],"
-                              "\"block\":[64,1,1]") ",\n" X("gpu_memcpy", "Memcpy HtoD", "7", "90",
-                                                            "1",
-                                                            "\"device\":1,\"stream\":9,\"bytes\":"
-                                                            "4096") ",\n" X("gpu_memset", "Memset",
-                                                                            "7", "91", "1",
-                                                                            "\"device\":1") ",\n" X("python_function",
-                                                                                                    "f",
-                                                                                                    "1",
-                                                                                                    "1",
-                                                                                                    "1",
-                                                                                                    "") ",\n" X("cuda_runtime",
-                                                                                                                "cudaLaunchKernel",
-                                                                                                                "1",
-                                                                                                                "101",
-                                                                                                                "0",
-                                                                                                                "\"correlation\":5") "],\n"
-                                                                                                                                     "\"deviceProperties\": [{\"id\": 1, \"name\": \"Tesla T4\"}]}\n",
-                          &err));
+    /* strings joined by macros: the formatter indents each one further */
+    /* clang-format off */
+    assert_ok(traces_text(f, "t.json", "{\"traceEvents\": [\n"
+        X("cpu_op", "aten::mm", "1", "100", "50",
+        "\"External id\":2,\"Input Dims\":[[8,16],[16,32]],\"Input type\":[\"float\",\"float\"]")
+        ",\n" X("kernel", "sgemm", "7", "120.5", "10.25",
+        "\"device\":1,\"stream\":9,\"correlation\":5,\"grid\":[4,1,1],\"block\":[64,1,1]") ",\n"
+        X("gpu_memcpy", "Memcpy HtoD", "7", "90", "1", "\"device\":1,\"stream\":9,\"bytes\":4096")
+        ",\n" X("gpu_memset", "Memset", "7", "91", "1", "\"device\":1") ",\n"
+        X("python_function", "f", "1", "1", "1", "") ",\n"
+        X("cuda_runtime", "cudaLaunchKernel", "1", "101", "0", "\"correlation\":5") "],\n"
+        "\"deviceProperties\": [{\"id\": 1, \"name\": \"Tesla T4\"}]}\n", &err));
+    /* clang-format on */
     assert_string_equal(f->t[0]->form, "kineto");
     assert_int_equal(f->t[0]->n, 5);
     const cd_trace_event *e = by_name(f, "sgemm");
@@ -213,37 +205,27 @@ TEST(events) {
     }
 }
 
-/* The innermost operator of the same thread; External id before it; a call behind an operator's end belongs to the outer one. */
+/* The innermost operator of the same thread; External id before it; a call behind an operator's end
+ * belongs to the outer one. */
 TEST(links) {
     traces *f = traces_begin();
-    assert_ok(traces_text(f, "t.json",
-                          "[" X("user_annotation", "step", "1", "0", "1000", "") "," X(
-                              "cpu_op", "outer", "1", "10", "100",
-                              "\"External id\":1") "," X("cpu_op", "inner", "1", "20", "30",
-                                                         "\"External id\":2") "," X("cpu_op", "other", "2", "0", "1000", "\"External id\":3") "," X("cuda_runtime", "l", "1", "25", "1", "\"correlation\":1") "," X("kernel", "k1", "7", "300", "1", "\"correlation\":1") "," X("cuda_runtime", "l", "1", "60", "1", "\"correlation\":2") "," X("kernel", "k2", "7",
-                                                                                                                                                                                                                                                                                                                                                "310",
-                                                                                                                                                                                                                                                                                                                                                "1",
-                                                                                                                                                                                                                                                                                                                                                "\"correlation\":2") "," X("cuda_runtime", "l", "1", "200",
-                                                                                                                                                                                                                                                                                                                                                                           "1",
-                                                                                                                                                                                                                                                                                                                                                                           "\"correlation\":3") "," X("kernel",
-                                                                                                                                                                                                                                                                                                                                                                                                      "k3",
-                                                                                                                                                                                                                                                                                                                                                                                                      "7",
-                                                                                                                                                                                                                                                                                                                                                                                                      "320", "1", "\"correlation\":3") "," X("cuda_runtime",
-                                                                                                                                                                                                                                                                                                                                                                                                                                             "l",
-                                                                                                                                                                                                                                                                                                                                                                                                                                             "1",
-                                                                                                                                                                                                                                                                                                                                                                                                                                             "25",
-                                                                                                                                                                                                                                                                                                                                                                                                                                             "1",
-                                                                                                                                                                                                                                                                                                                                                                                                                                             "\"correlation\":4,\"External id\":3") "," X("kernel",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                          "k4",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                          "7", "330", "1", "\"correlation\":4") "," X("kernel",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                      "k5",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                      "7", "340", "1", "\"correlation\":1,\"External id\":1") "," X("kernel",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "k6",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "7",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "350",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "1",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "\"correlation\":99") "]",
-                          &err));
+    /* strings joined by macros: the formatter indents each one further */
+    /* clang-format off */
+    assert_ok(traces_text(f, "t.json", "[" X("user_annotation", "step", "1", "0", "1000", "") ","
+        X("cpu_op", "outer", "1", "10", "100", "\"External id\":1") ","
+        X("cpu_op", "inner", "1", "20", "30", "\"External id\":2") ","
+        X("cpu_op", "other", "2", "0", "1000", "\"External id\":3") ","
+        X("cuda_runtime", "l", "1", "25", "1", "\"correlation\":1") ","
+        X("kernel", "k1", "7", "300", "1", "\"correlation\":1") ","
+        X("cuda_runtime", "l", "1", "60", "1", "\"correlation\":2") ","
+        X("kernel", "k2", "7", "310", "1", "\"correlation\":2") ","
+        X("cuda_runtime", "l", "1", "200", "1", "\"correlation\":3") ","
+        X("kernel", "k3", "7", "320", "1", "\"correlation\":3") ","
+        X("cuda_runtime", "l", "1", "25", "1", "\"correlation\":4,\"External id\":3") ","
+        X("kernel", "k4", "7", "330", "1", "\"correlation\":4") ","
+        X("kernel", "k5", "7", "340", "1", "\"correlation\":1,\"External id\":1") ","
+        X("kernel", "k6", "7", "350", "1", "\"correlation\":99") "]", &err));
+    /* clang-format on */
     assert_string_equal(owner_of(f, "k1"), "inner");
     assert_string_equal(owner_of(f, "k2"), "outer");
     assert_string_equal(owner_of(f, "k3"), "step");
@@ -351,24 +333,15 @@ TEST(questions) {
 
 TEST(habana) {
     traces *f = traces_begin();
-    assert_ok(traces_text(
-        f, "t.json",
-        "[" M("4", "*MME") "," M("6", "*DMA") "," M("9", "Host") ",\n" BE("B", "9", "call", "1") "," BE(
-            "E", "9",
-            "call", "2") ",\n" BE("B", "4", "MME context",
-                                  "5") "," BE("B", "4", "conv1",
-                                              "10") ",{\"ph\":\"E\",\"pid\":4,\"tid\":0,\"ts\":30},"
-                                                    "\n" BE("E", "4", "MME context",
-                                                            "31") ",\n"
-                                                                  "{\"ph\":\"X\",\"pid\":6,\"tid\":"
-                                                                  "0,\"name\":\"in\",\"ts\":2,"
-                                                                  "\"dur\":3,\"args\":{\"op\":"
-                                                                  "\"dma\"}},\n" BE(
-                                                                      "E", "4", "x",
-                                                                      "40") ",\n" BE("B", "4",
-                                                                                     "open",
-                                                                                     "50") "]\n",
-        &err));
+    /* strings joined by macros: the formatter indents each one further */
+    /* clang-format off */
+    assert_ok(traces_text(f, "t.json", "[" M("4", "*MME") "," M("6", "*DMA") "," M("9", "Host")
+        ",\n" BE("B", "9", "call", "1") "," BE("E", "9", "call", "2") ",\n"
+        BE("B", "4", "MME context", "5") "," BE("B", "4", "conv1", "10")
+        ",{\"ph\":\"E\",\"pid\":4,\"tid\":0,\"ts\":30},\n" BE("E", "4", "MME context", "31") ",\n"
+        "{\"ph\":\"X\",\"pid\":6,\"tid\":0,\"name\":\"in\",\"ts\":2,\"dur\":3,\"args\":{\"op\":"
+        "\"dma\"}},\n" BE("E", "4", "x", "40") ",\n" BE("B", "4", "open", "50") "]\n", &err));
+    /* clang-format on */
     assert_string_equal(f->t[0]->form, "habana");
     assert_int_equal(f->t[0]->n, 2);
     assert_int_equal(traces_event(f, 0)->kind, CD_TRACE_COPY);
@@ -382,15 +355,16 @@ TEST(habana) {
 
 TEST(bad_events) {
     traces *f = traces_begin();
-    assert_ok(
-        traces_text(f, "t.json",
-                    "{\"a\": {\"traceEvents\": []}, \"traceEvents\": "
-                    "[\n{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":\"x\"},\n"
-                    "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":1,\"dur\":1},\n{\"ph\":\"X\",\"cat\":"
-                    "\"kernel\",\"name\":\"k\",\"ts\":1e300,\"dur\":1},\n[1,2],\n7,\n"
-                    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":1,\n "
-                    "\"args\":{nonsense}},\n" X("kernel", "k", "1", "1", "1", "") "]}",
-                    &err));
+    /* strings joined by macros: the formatter indents each one further */
+    /* clang-format off */
+    assert_ok(traces_text(f, "t.json",
+        "{\"a\": {\"traceEvents\": []}, \"traceEvents\": [\n{\"ph\":\"X\",\"cat\":\"kernel\",\"n"
+        "ame\":\"k\",\"ts\":1,\"dur\":\"x\"},\n"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":1,\"dur\":1},\n{\"ph\":\"X\",\"cat\":\"kernel\""
+        ",\"name\":\"k\",\"ts\":1e300,\"dur\":1},\n[1,2],\n7,\n"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":1,\n \"args\":{nonsens"
+        "e}},\n" X("kernel", "k", "1", "1", "1", "") "]}", &err));
+    /* clang-format on */
     assert_int_equal(f->t[0]->n, 1);
     assert_int_equal(f->bad, 4);
     assert_non_null(strstr(f->last_bad, "t.json:8: column 10: "));
@@ -399,7 +373,8 @@ TEST(bad_events) {
     traces_end(f);
 }
 
-/* An event that is no JSON has the line of the file with the column that is told; what an event says wrongly has the line where the event begins. */
+/* An event that is no JSON has the line of the file with the column that is told; what an event
+ * says wrongly has the line where the event begins. */
 TEST(lines_of_bad_events) {
     static const struct {
         const char *event, *says;
@@ -422,7 +397,8 @@ TEST(lines_of_bad_events) {
     }
 }
 
-/* A trace that is longer than the window, with a name longer than a piece of it; and the same packed text of gzip. */
+/* A trace that is longer than the window, with a name longer than a piece of it; and the same
+ * packed text of gzip. */
 TEST(long_traces) {
     traces *f = traces_begin();
     cd_buf b = {0};
@@ -465,16 +441,15 @@ TEST(cut_traces) {
 
 TEST(memory) {
     traces *d = traces_begin();
+    /* strings joined by macros: the formatter indents each one further */
+    /* clang-format off */
     static const char text[] =
-        "{\"deviceProperties\":[{\"id\":0,\"name\":\"T4\"}],\"traceEvents\":[" M(
-            "4", "*MME") "," BE("B", "4", "a",
-                                "1") "," BE("E", "4", "a",
-                                            "2") "," X("cpu_op", "aten::mm", "1", "100", "50",
-                                                       "\"External id\":2,\"Input "
-                                                       "Dims\":[[8,16],[16,32]],\"Input "
-                                                       "type\":[\"float\",\"float\"]")
-    "," X("kernel", "a", "1", "1", "1", "\"correlation\":1")
-    "]}";
+        "{\"deviceProperties\":[{\"id\":0,\"name\":\"T4\"}],\"traceEvents\":[" M("4", "*MME") ","
+        BE("B", "4", "a", "1") "," BE("E", "4", "a", "2") ","
+        X("cpu_op", "aten::mm", "1", "100", "50",
+        "\"External id\":2,\"Input Dims\":[[8,16],[16,32]],\"Input type\":[\"float\",\"float\"]")
+        "," X("kernel", "a", "1", "1", "1", "\"correlation\":1") "]}";
+    /* clang-format on */
     const char *path = tmp_put(&d->d, "t.json", text, sizeof text - 1);
     FAULT_SWEEP(f, 10) {
         const cd_trace_reading how = {0};

@@ -56,7 +56,8 @@ TEST(busy_is_the_union) {
     traces_end(f);
 }
 
-/* Streams have other numbers in the second run; the third launches more, the fourth something else. */
+/* Streams have other numbers in the second run; the third launches more, the fourth something
+ * else. */
 TEST(repeats_of_other_launches_are_left_out) {
     traces *f = traces_begin();
     assert_ok(traces_text(
@@ -104,34 +105,18 @@ TEST(one_stream_or_two) {
     "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"" name "\",\"tid\":1,\"ts\":" ts         \
     ",\"dur\":" dur "}"
 
-/* Two kernels of one call are one run of the operator; a kernel without a call is counted as unmatched. */
-static const char steps[] =
-    "[" S("ProfilerStep#1", "0", "50") "," O("mm", "10", "1") "," L("11", "1", "1") "," L("12", "2", "1") "," O("mm", "30", "2") "," L("31", "3", "2") "," K(
-        "gemm", "60", "5",
-        "1") "," K("reduce", "70", "1",
-                   "2") "," K("gemm", "80", "8",
-                              "3") ",\n" S("ProfilerStep#2", "100",
-                                           "50") "," O("mm", "110",
-                                                       "3") "," L("111", "11",
-                                                                  "3") "," L("112", "12",
-                                                                             "3") "," O("mm", "130",
-                                                                                        "4") "," L("131",
-                                                                                                   "13",
-                                                                                                   "4") "," K("gemm",
-                                                                                                              "160",
-                                                                                                              "7",
-                                                                                                              "11") "," K("reduce",
-                                                                                                                          "170",
-                                                                                                                          "1",
-                                                                                                                          "12") "," K("gemm",
-                                                                                                                                      "180",
-                                                                                                                                      "8",
-                                                                                                                                      "13") ",\n" S("other",
-                                                                                                                                                    "200",
-                                                                                                                                                    "50") "," K("alone",
-                                                                                                                                                                "210",
-                                                                                                                                                                "3",
-                                                                                                                                                                "99") "]";
+/* Two kernels of one call are one run of the operator; a kernel without a call is counted as
+ * unmatched. */
+/* strings joined by macros: the formatter indents each one further */
+/* clang-format off */
+static const char steps[] = "[" S("ProfilerStep#1", "0", "50") "," O("mm", "10", "1") ","
+    L("11", "1", "1") "," L("12", "2", "1") "," O("mm", "30", "2") "," L("31", "3", "2") ","
+    K("gemm", "60", "5", "1") "," K("reduce", "70", "1", "2") "," K("gemm", "80", "8", "3") ",\n"
+    S("ProfilerStep#2", "100", "50") "," O("mm", "110", "3") "," L("111", "11", "3") ","
+    L("112", "12", "3") "," O("mm", "130", "4") "," L("131", "13", "4") ","
+    K("gemm", "160", "7", "11") "," K("reduce", "170", "1", "12") "," K("gemm", "180", "8", "13")
+    ",\n" S("other", "200", "50") "," K("alone", "210", "3", "99") "]";
+/* clang-format on */
 
 TEST(operators) {
     traces *f = traces_begin();
@@ -167,8 +152,8 @@ TEST(ranges_are_repeats) {
 }
 
 TEST(maps_and_networks) {
-    static const cd_trace_operator two[] = {{"Conv+Relu", "[\"key\"]"}, {"MaxPool", NULL}},
-                                   three[] = {{"a", NULL}, {"b", NULL}, {"c", NULL}};
+    static const cd_trace_operator two[] = {{"Conv+Relu", "[\"key\"]"}, {"MaxPool", NULL}};
+    static const cd_trace_operator three[] = {{"a", NULL}, {"b", NULL}, {"c", NULL}};
     static const char map[] = "kernel,operator\nhelp*,-\ngemm*,MatMul\n",
                       no_map[] = "kernel,name\na,b\n";
     traces *f = traces_begin();

@@ -1,4 +1,5 @@
-/* Tables of nvprof, nsys stats, ncu and cutlass_profiler: units, kinds, numbers of devices and streams, and what is broken in them. */
+/* Tables of nvprof, nsys stats, ncu and cutlass_profiler: units, kinds, numbers of devices and
+ * streams, and what is broken in them. */
 #include "profiler/trace/trace.h"
 #include "fault.h"
 #include "traces.h"
@@ -100,7 +101,8 @@ TEST(summaries_have_no_start) {
     traces_end(f);
 }
 
-/* Text of the tool before and between tables; a table of calls of the host; megabytes of nsys are 1e6. */
+/* Text of the tool before and between tables; a table of calls of the host; megabytes of nsys are
+ * 1e6. */
 TEST(several_tables_in_one_file) {
     traces *f = traces_begin();
     assert_ok(traces_text(

@@ -1,4 +1,5 @@
-/* Events inside of others, launches that overlap: in no form of file is a time counted twice without a word. */
+/* Events inside of others, launches that overlap: in no form of file is a time counted twice
+ * without a word. */
 #include "fault.h"
 #include "profiler/trace/trace.h"
 #include "traces.h"
@@ -54,7 +55,8 @@ TEST(operators_of_the_autograd_profiler) {
     traces_end(f);
 }
 
-/* Law: whatever is nested in a stream, the sum of what is left is the time in which the stream was busy. */
+/* Law: whatever is nested in a stream, the sum of what is left is the time in which the stream was
+ * busy. */
 TEST(sum_is_busy_time) {
     for (uint64_t seed = 0; seed < 200; seed++) {
         traces *f = traces_begin();
@@ -82,7 +84,8 @@ TEST(sum_is_busy_time) {
     }
 }
 
-/* Kernels with a launch of their own run at the same time in branches of a CUDA graph: all count, and that is said. */
+/* Kernels with a launch of their own run at the same time in branches of a CUDA graph: all count,
+ * and that is said. */
 TEST(launches_that_overlap) {
     traces *f = traces_begin();
     assert_ok(traces_text(
@@ -100,7 +103,8 @@ TEST(launches_that_overlap) {
     traces_end(f);
 }
 
-/* Streams are told apart; what touches does not overlap; starts since 1970 are only known to a quarter of a microsecond. */
+/* Streams are told apart; what touches does not overlap; starts since 1970 are only known to a
+ * quarter of a microsecond. */
 TEST(nothing_to_say) {
     static const char *const text[] = {
         "[" K("a", "10", "100", "\"stream\":7") "," K("b", "20", "50", "\"stream\":8") "]",

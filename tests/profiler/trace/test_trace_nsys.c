@@ -1,4 +1,5 @@
-/* SQLite exports of Nsight Systems: kernels, copies, NVTX ranges through calls, exports of other versions, damage. */
+/* SQLite exports of Nsight Systems: kernels, copies, NVTX ranges through calls, exports of other
+ * versions, damage. */
 #include "profiler/trace/trace.h"
 
 #include <sqlite3.h>
@@ -120,7 +121,8 @@ TEST(damage) {
     traces_end(f);
 }
 
-/* What computes instead of being stored: a view without an end, a column that makes long texts, a look-up without an index. */
+/* What computes instead of being stored: a view without an end, a column that makes long texts, a
+ * look-up without an index. */
 TEST(rows_that_are_computed) {
 #define TABLE                                                                                      \
     "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, "     \

@@ -1,4 +1,5 @@
-/* Profiles of ONNX Runtime: nodes on the CPU, nodes whose kernels run on a device, runs of the model. */
+/* Profiles of ONNX Runtime: nodes on the CPU, nodes whose kernels run on a device, runs of the
+ * model. */
 #include "fault.h"
 #include "profiler/trace/trace.h"
 #include "traces.h"
@@ -17,29 +18,18 @@ static cdmpp_err err;
     ",\"input_type_shape\" : [{\"float\":[1,3,8,8]},{\"float\":[4,3,3,3]}],\"output_type_shape\" " \
     ": [{\"float\":[1,4,6,6]}]"
 
-static const char of_cpu[] =
-    "[\n" EVENT("Session", "session_initialization", "7", "4", "1200", "") ",\n" EVENT("Session", "model_run", "7", "2000", "500", "") ",\n" EVENT(
-        "Node", "c1_fence_before",
-        "7", "2010", "0",
-        "\"op_name\" : \"Conv\"") ",\n" NODE("c1", "Conv", CPU, "2010", "300",
-                                             INPUTS) ",\n" NODE("r1", "Relu", CPU, "2320", "100",
-                                                                "") ",\n" EVENT("Session",
-                                                                                "model_run", "7",
-                                                                                "3000", "400",
-                                                                                "") ",\n" NODE("c1",
-                                                                                               "Con"
-                                                                                               "v",
-                                                                                               CPU,
-                                                                                               "301"
-                                                                                               "0",
-                                                                                               "20"
-                                                                                               "0",
-                                                                                               INPUTS) ",\n" NODE("r1",
-                                                                                                                  "Relu",
-                                                                                                                  CPU,
-                                                                                                                  "3220",
-                                                                                                                  "100",
-                                                                                                                  "") "\n]";
+/* strings joined by macros: the formatter indents each one further */
+/* clang-format off */
+static const char of_cpu[] = "[\n"
+    EVENT("Session", "session_initialization", "7", "4", "1200", "") ",\n"
+    EVENT("Session", "model_run", "7", "2000", "500", "") ",\n"
+    EVENT("Node", "c1_fence_before", "7", "2010", "0", "\"op_name\" : \"Conv\"") ",\n"
+    NODE("c1", "Conv", CPU, "2010", "300", INPUTS) ",\n"
+    NODE("r1", "Relu", CPU, "2320", "100", "") ",\n"
+    EVENT("Session", "model_run", "7", "3000", "400", "") ",\n"
+    NODE("c1", "Conv", CPU, "3010", "200", INPUTS) ",\n"
+    NODE("r1", "Relu", CPU, "3220", "100", "") "\n]";
+/* clang-format on */
 
 TEST(nodes_of_the_cpu) {
     traces *f = traces_begin();
@@ -65,7 +55,8 @@ TEST(nodes_of_the_cpu) {
     traces_end(f);
 }
 
-/* With kernels of the device the nodes are operators; without them their times are those of launching, and that is said. */
+/* With kernels of the device the nodes are operators; without them their times are those of
+ * launching, and that is said. */
 TEST(nodes_of_a_device) {
     traces *f = traces_begin();
     assert_ok(traces_text(f, "p.json",

@@ -1,4 +1,5 @@
-/* What trtexec writes: a profile of layers, times of inferences, the layers of an engine; and lists that no reader knows. */
+/* What trtexec writes: a profile of layers, times of inferences, the layers of an engine; and lists
+ * that no reader knows. */
 #include "fault.h"
 #include "profiler/trace/trace.h"
 #include "traces.h"
@@ -62,8 +63,8 @@ TEST(times_of_inferences) {
         assert_ok(traces_combine(f, &o, &err));
         assert_string_equal(f->r.kernel[0].name, "network");
         assert_close(f->r.kernel[0].n, 2, 0, 0);
-        assert_close(f->r.kernel[0].total_s, 3.5e-3, 1e-9,
-                     0); /* two streams: the second runs within the first, and counts */
+        /* two streams: the second runs within the first, and counts */
+        assert_close(f->r.kernel[0].total_s, 3.5e-3, 1e-9, 0);
         assert_non_null(
             strstr(f->t[0]->said.p, "1 launches run while another one of their stream does"));
         traces_end(f);

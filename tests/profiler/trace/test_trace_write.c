@@ -1,4 +1,5 @@
-/* What a trace is written as: the network and the table are read again by their own readers, text and JSON hold the figures. */
+/* What a trace is written as: the network and the table are read again by their own readers, text
+ * and JSON hold the figures. */
 #include "features/operators/operators.h"
 #include "predictor/network/network.h"
 #include "profiler/trace/trace.h"
@@ -16,27 +17,16 @@ static const cd_trace_combining plain;
     ",\"dur\":10,\"args\":{\"External id\":" ext ",\"Input Dims\":" dims                           \
     ",\"Input type\":[\"float\",\"float\"]}}"
 
+/* strings joined by macros: the formatter indents each one further */
+/* clang-format off */
 static const char text[] =
-    "{\"deviceProperties\":[{\"id\":0,\"name\":\"Tesla T4\"}],\"traceEvents\":[" O("aten::mm", "1", "1", "[[8,16],[16,32]]") "," O(
-        "aten::mm", "20", "2",
-        "[[8,16],[16,32]]") "," O("aten::bmm", "40", "3",
-                                  "[[4,8,16],[4,16,32]]") "," O("aten::index", "60", "4",
-                                                                "[[4],[4]]") "," K("gemm", "100",
-                                                                                   "10", "1",
-                                                                                   "7") "," K("gem"
-                                                                                              "m",
-                                                                                              "120",
-                                                                                              "20",
-                                                                                              "2",
-                                                                                              "7") "," K("batched",
-                                                                                                         "130",
-                                                                                                         "5",
-                                                                                                         "3",
-                                                                                                         "8") "," K("index",
-                                                                                                                    "150",
-                                                                                                                    "1",
-                                                                                                                    "4",
-                                                                                                                    "7") "]}";
+    "{\"deviceProperties\":[{\"id\":0,\"name\":\"Tesla T4\"}],\"traceEvents\":["
+    O("aten::mm", "1", "1", "[[8,16],[16,32]]") "," O("aten::mm", "20", "2", "[[8,16],[16,32]]")
+    "," O("aten::bmm", "40", "3", "[[4,8,16],[4,16,32]]") ","
+    O("aten::index", "60", "4", "[[4],[4]]") "," K("gemm", "100", "10", "1", "7") ","
+    K("gemm", "120", "20", "2", "7") "," K("batched", "130", "5", "3", "8") ","
+    K("index", "150", "1", "4", "7") "]}";
+/* clang-format on */
 
 TEST(a_network) {
     traces *f = traces_begin();

@@ -1,4 +1,5 @@
-/* wrap: this program, run again under the library, allocates what is asked and must be found out. */
+/* wrap: this program, run again under the library, allocates what is asked and must be found
+ * out. */
 #include "profiler/wrap/wrap.h"
 #include "check.h"
 
@@ -48,11 +49,13 @@ static void *span_churn(void *arg) {
     return arg;
 }
 
-/* A span with another in it, which frees what came before both; and threads that allocate while a span is open. */
+/* A span with another in it, which frees what came before both; and threads that allocate while a
+ * span is open. */
 static int spans(void) {
     cdmpp_span *out, *in;
-    cdmpp_span_cost outer = {.size = sizeof outer}, inner = {.size = sizeof inner},
-                    busy = {.size = sizeof busy};
+    cdmpp_span_cost outer = {.size = sizeof outer};
+    cdmpp_span_cost inner = {.size = sizeof inner};
+    cdmpp_span_cost busy = {.size = sizeof busy};
     pthread_t t[THREADS];
     void *volatile before = malloc(4 * MB);
     for (int round = 0; round < 2; round++) {
@@ -71,9 +74,8 @@ static int spans(void) {
         if (outer.heap_peak < 10 * MB || outer.heap_peak > 11 * MB || outer.heap_total < 13 * MB ||
             outer.heap_total > 14 * MB)
             return 3;
-        const int64_t left =
-            (round ? 2 : -1) *
-            MB; /* 2 and 1 MB came; 4 MB went in the first round, 1 in the second */
+        /* 2 and 1 MB came; 4 MB went in the first round, 1 in the second */
+        const int64_t left = (round ? 2 : -1) * MB;
         if (outer.heap_live < left - 100000 || outer.heap_live > left + 100000 ||
             inner.heap_live > outer.heap_live)
             return 4;
@@ -168,14 +170,14 @@ TEST(peak_and_live) {
 TEST(counts_of_threads) {
     need_library();
     cd_arena a = {0};
-    const cd_process_profile_report
-        r = watch(&a, "threads"),
-        idle = watch(&a, "idle"); /* what libraries allocate at their start is no part of it */
+    /* what libraries allocate at their start is no part of it */
+    const cd_process_profile_report r = watch(&a, "threads"), idle = watch(&a, "idle");
     assert_in_range(r.own.n_malloc - idle.own.n_malloc, THREADS * ROUNDS, THREADS * ROUNDS + 50);
     assert_in_range(r.own.n_realloc - idle.own.n_realloc, THREADS * ROUNDS, THREADS * ROUNDS + 50);
     assert_in_range(r.own.n_free - idle.own.n_free, THREADS * ROUNDS, THREADS * ROUNDS + 50);
+    /* 103 and 300 in the mean */
     assert_in_range(r.own.total_bytes - idle.own.total_bytes, THREADS * (ROUNDS * 403LL - 9),
-                    THREADS * ROUNDS * 403LL + 100000); /* 103 and 300 in the mean */
+                    THREADS * ROUNDS * 403LL + 100000);
     assert_true(r.own.live_bytes - idle.own.live_bytes >= 0 &&
                 r.own.live_bytes - idle.own.live_bytes < 300000);
     cd_arena_free(&a);
@@ -209,8 +211,8 @@ TEST(spans_of_a_program) {
     const cd_process_profile_report r = watch(&a, "spans");
     assert_int_equal(r.code, 0);
     assert_true(r.n_span == 4 && !r.n_span_lost);
-    const cd_process_profile_spans *inner = &r.span[0],
-                                   *outer = &r.span[1]; /* the inner one ended first */
+    /* the inner one ended first */
+    const cd_process_profile_spans *inner = &r.span[0], *outer = &r.span[1];
     assert_string_equal(inner->name, "inner");
     assert_string_equal(outer->name, "outer");
     assert_true(inner->n == 2 && outer->n == 2 && outer->pid == r.pid &&
@@ -285,9 +287,8 @@ TEST(ends_and_times) {
     cd_arena a = {0};
     cd_process_profile_report r = watch(&a, "sleep");
     assert_int_equal(r.code, 7);
-    assert_true(r.wall_s >= 0.1 &&
-                r.user_s + r.sys_s <
-                    r.wall_s + 1); /* a sanitizer's start takes time on both processors */
+    /* a sanitizer's start takes time on both processors */
+    assert_true(r.wall_s >= 0.1 && r.user_s + r.sys_s < r.wall_s + 1);
     r = watch(&a, "abort");
     assert_true(r.signaled);
     assert_int_equal(r.code, SIGABRT);
@@ -482,8 +483,8 @@ TEST(without_the_library) {
     assert_ok(cd_process_profile_run(&a, argv, "", &r, &err));
     assert_false(r.has_heap);
     assert_string_equal(r.why_no_heap, "not asked for");
-    assert_ok(cd_process_profile_run(&a, argv, "/nonexistent.so", &r,
-                                     &err)); /* the loader complains and goes on */
+    /* the loader complains and goes on */
+    assert_ok(cd_process_profile_run(&a, argv, "/nonexistent.so", &r, &err));
     assert_false(r.has_heap);
     assert_non_null(strstr(r.why_no_heap, "did not load"));
     cd_arena_free(&a);

@@ -1,4 +1,5 @@
-/* Spans that count OpenCL buffers: this program, run again under the library, makes and releases some. */
+/* Spans that count OpenCL buffers: this program, run again under the library, makes and releases
+ * some. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +40,8 @@ static int watched(void) {
     cdmpp_span_cost cost = {.size = sizeof cost};
     if (cdmpp_span_begin("buffers", &s, NULL)) return 1;
     void *kept = create(c, 1, 3 * MB, NULL, NULL), *gone = create(c, 1, 5 * MB, NULL, NULL);
-    if (!kept || !gone || retain(kept) || release(kept) || release(gone))
-        return 2; /* one reference of the first one is left */
+    /* one reference of the first one is left */
+    if (!kept || !gone || retain(kept) || release(kept) || release(gone)) return 2;
     gone = create(c, 1, 1 * MB, NULL, NULL);
     if (!gone || release(gone) || cdmpp_span_end(s, &cost, NULL)) return 3;
     if (cost.device_peak != 8 * MB || cost.device_live != 3 * MB) return 4;

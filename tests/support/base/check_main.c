@@ -1,9 +1,10 @@
 /* The program of a room's suites of tests.
  *
- *   units               all suites, each in a process of its own: one that crashes does not end the others
- *   units SUITE         the tests of one file, by its name without .c
- *   units --list        the names of the suites
- *   units WORD ...      a program that a suite starts as its child (check_suite.word) */
+ *   units           all suites, each in a process of its own: one that crashes does not end the
+ *                   others
+ *   units SUITE     the tests of one file, by its name without .c
+ *   units --list    the names of the suites
+ *   units WORD ...  a program that a suite starts as its child (check_suite.word) */
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -13,7 +14,8 @@
 
 static check_suite *all;
 
-/* Suites stay in the order of their names, whatever order the linker calls their constructors in. */
+/* Suites stay in the order of their names, whatever order the linker calls their constructors
+ * in. */
 void check_register(check_suite *suite) {
     check_suite **at = &all;
     while (*at && strcmp((*at)->file, suite->file) < 0) at = &(*at)->next;
@@ -52,6 +54,8 @@ static int run_all(char *self) {
 
 int main(int argc, char **argv) {
     char name[NAME_MAX];
+    /* no test depends on models of who runs it */
+    if (setenv("XDG_DATA_HOME", "/nonexistent", 1)) return 1;
     if (argc < 2) return run_all(argv[0]);
     for (const check_suite *s = all; s; s = s->next) {
         if (s->word && !strcmp(argv[1], s->word)) return s->program(argc, argv);

@@ -1,4 +1,5 @@
-/* emptied.h -- what the headers promise of structs that a caller owns: a zeroed one may be freed, and it is empty behind that. */
+/* emptied.h -- what the headers promise of structs that a caller owns: a zeroed one may be freed,
+ * and it is empty behind that. */
 #ifndef EMPTIED_H
 #define EMPTIED_H
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Allocation-fault sweeps: a piece of code runs again and again, and each time one allocation later is the first that is refused.
+/* Allocation-fault sweeps: a piece of code runs again and again, and each time one allocation later
+ * is the first that is refused.
  *
  *   FAULT_SWEEP(f, 3) {
  *       thing *t = NULL;
@@ -6,13 +7,16 @@
  *       thing_free(t);
  *   }
  *
- * Run k of the body (f.k = 0, 1, ...) refuses allocation k and all later ones (cd_mem_fail_at). The sweep ends after the first run
- * with f.st == CDMPP_OK. It checks after each run that f.st is OK or ENOMEM and that no block of cd_mem is left, and at the end that
- * at least `least` runs were refused. A body may set f.step, to try fewer of many allocations. Of a body with thousands of them the
- * first 64 are refused one after the other, and then ever fewer, k/16 apart; CDMPP_FAULT_ALL=1 refuses each.
+ * Run k of the body (f.k = 0, 1, ...) refuses allocation k and all later ones (cd_mem_fail_at). The
+ * sweep ends after the first run with f.st == CDMPP_OK. It checks after each run that f.st is OK or
+ * ENOMEM and that no block of cd_mem is left, and at the end that at least `least` runs were
+ * refused. A body may set f.step, to try fewer of many allocations. Of a body with thousands of
+ * them the first 64 are refused one after the other, and then ever fewer, k/16 apart;
+ * CDMPP_FAULT_ALL=1 refuses each.
  *
- * Only builds with MODE=san and MODE=cov can refuse. In other builds the body runs once and nothing is refused, so that each sweep is compiled
- * and its normal path is tested in all builds. cd_mem counts for one thread: the body should not start others. */
+ * Only builds with MODE=san and MODE=cov can refuse. In other builds the body runs once and nothing
+ * is refused, so that each sweep is compiled and its normal path is tested in all builds. cd_mem
+ * counts for one thread: the body should not start others. */
 #ifndef FAULT_H
 #define FAULT_H
 #include <stdbool.h>

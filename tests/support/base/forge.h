@@ -1,7 +1,9 @@
-/* forge.h -- files that somebody made by hand: what is inside is changed, and the lengths and the checksum are made anew, as whoever means harm does. Readers that
- * believe a file because its checksum agrees are met by these.
+/* forge.h -- files that somebody made by hand: what is inside is changed, and the lengths and the
+ * checksum are made anew, as whoever means harm does. Readers that believe a file because its
+ * checksum agrees are met by these.
  *
- *   good file ──seed──> bytes or numbers of header or weights changed ──> lengths, checksum ──> a file whose frame is in order
+ *   good file ─seed─> bytes or numbers of header or weights changed ─> lengths, checksum ─> a file
+ *     whose frame is in order
  *
  * The same seed gives the same file. CDMPP_ROUNDS asks for more files of each kind. */
 #ifndef FORGE_H
@@ -59,7 +61,8 @@ static inline uint64_t forge_draw(forge_dice *d, uint64_t below) {
     return cd_rng_at(d->seed, d->at++) % (below ? below : 1);
 }
 
-/* Bytes of weights: bits, whole numbers of four and eight bytes in both orders, runs that are moved. */
+/* Bytes of weights: bits, whole numbers of four and eight bytes in both orders, runs that are
+ * moved. */
 static inline void forge_weights(forge_dice *d, char *p, size_t n) {
     static const uint64_t odd[] = {UINT64_MAX, 0x7fffffff, 0x80000000, 1000000,    0,
                                    65536,      1ull << 62, 1ull << 40, 0x7fc00000, 0x7f800000,
@@ -144,7 +147,8 @@ static inline void forge(forge_kind kind, const char *file, size_t n, uint64_t s
     cd_buf_free(&weights);
 }
 
-/* No reader asks for a gigabyte more than there is: then it gets ENOMEM, which the callers of these do not accept. Not under sanitizers, which map terabytes. */
+/* No reader asks for a gigabyte more than there is: then it gets ENOMEM, which the callers of these
+ * do not accept. Not under sanitizers, which map terabytes. */
 static inline rlim_t forge_limit_memory(void) {
     struct rlimit now = {RLIM_INFINITY, RLIM_INFINITY};
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -165,8 +169,9 @@ static inline void forge_unlimit_memory(rlim_t was) {
     if (!getrlimit(RLIMIT_AS, &r)) r.rlim_cur = was, (void)setrlimit(RLIMIT_AS, &r);
 }
 
-/* Calls `use` with many forged files at addresses that end where the file ends; it returns whether the file was taken. Some must be: else the forging breaks
- * every file, and nothing behind the frame is tried. */
+/* Calls `use` with many forged files at addresses that end where the file ends; it returns whether
+ * the file was taken. Some must be: else the forging breaks every file, and nothing behind the
+ * frame is tried. */
 typedef bool forge_use(const char *p, size_t n);
 static inline void forge_all(forge_kind kind, const char *file, size_t n, size_t few,
                              forge_use *use) {

@@ -1,12 +1,15 @@
-/* odd.h -- a valid text with one thing odd about it: each such text is taken, or refused with a status and a reason, and nothing is lost.
+/* odd.h -- a valid text with one thing odd about it: each such text is taken, or refused with a
+ * status and a reason, and nothing is lost.
  *
  *   static cdmpp_status read(void *ctx, const char *text, size_t n, cdmpp_err *err);
  *   odd_all("{\"name\": \"a\", \"seconds\": 1}", read, NULL);
  *
- * For text forms of any kind (JSON, YAML, CSV, TSV): each word, number and quoted text becomes each of odd[]; each bracket, comma, colon,
- * tab and line's end goes or comes twice; each line goes or comes twice; the text ends anywhere. The valid text itself must be taken, and is
- * read with each allocation refused. read() frees what it got. Exact errors are for tables of their own: this finds crashes, leaks, states
- * without a reason, and reaches the arms that no table thinks of. */
+ * For text forms of any kind (JSON, YAML, CSV, TSV): each word, number and quoted text becomes each
+ * of odd[]; each list and object becomes something else or comes twice; each bracket, comma, colon,
+ * tab and line's end goes or comes twice; each line goes or comes twice; the text ends anywhere.
+ * The valid text itself must be taken, and is read with each allocation refused. read() frees what
+ * it got. Exact errors are for tables of their own: this finds crashes, leaks, states without a
+ * reason, and reaches the arms that no table thinks of. */
 #ifndef ODD_H
 #define ODD_H
 #include <ctype.h>
@@ -32,8 +35,8 @@ static inline void odd_one(odd_texts *o, size_t at, size_t n, const char *with, 
     const size_t rest = o->n - at - n, all = at + n_with + rest;
     const long live = fault_live();
     cdmpp_err err = {0};
-    char *exact = malloc(
-        all + 1); /* ends where the text ends, for sanitizers; a NUL behind it as files have */
+    /* ends where the text ends, for sanitizers; a NUL behind it as files have */
+    char *exact = malloc(all + 1);
     if (!exact) fail();
     memcpy(exact, o->text, at);
     memcpy(exact + at, with, n_with);
@@ -57,7 +60,36 @@ typedef struct odd_range {
     size_t from, to;
 } odd_range;
 
-/* valid: the text itself must be taken. range: where something is odd; NULL: anywhere, in a long text here and there. */
+/* The end of the list or object that begins at `at`, behind its bracket; 0: it has none. */
+static inline size_t odd_end(const char *text, size_t n, size_t at) {
+    size_t depth = 0;
+    for (size_t i = at; i < n; i++) {
+        if (text[i] == '"')
+            for (i++; i < n && text[i] != '"'; i++) i += text[i] == '\\';
+        else if (text[i] == '[' || text[i] == '{') depth++;
+        else if ((text[i] == ']' || text[i] == '}') && --depth == 0) return i + 1;
+    }
+    return 0;
+}
+
+/* A whole list or object becomes something else, or is there twice, one behind the other. */
+static inline void odd_whole(odd_texts *o, size_t at) {
+    static const char *const odd[] = {"0", "\"x\"", "[]", "{}", "[1]", "[[]]", "[{}]"};
+    const size_t end = odd_end(o->text, o->n, at);
+    if (!end) return;
+    for (size_t k = 0; k < sizeof odd / sizeof *odd; k++)
+        odd_one(o, at, end - at, odd[k], strlen(odd[k]));
+    if (end - at > 5000) return;
+    char *twice = malloc(end - at + 1);
+    if (!twice) fail();
+    memcpy(twice + 1, o->text + at, end - at);
+    *twice = ',';
+    odd_one(o, end, 0, twice, end - at + 1);
+    free(twice);
+}
+
+/* valid: the text itself must be taken. range: where something is odd; NULL: anywhere, in a long
+ * text here and there. */
 static inline void odd_within(const char *text, size_t size, bool valid, const odd_range *range,
                               odd_read *read, void *ctx) {
     static const char *const odd[] = {
@@ -110,6 +142,7 @@ static inline void odd_within(const char *text, size_t size, bool valid, const o
             odd_one(&o, i, 1, "", 0);
             odd_one(&o, i, 0, text + i, 1);
         }
+        if (text[i] == '[' || text[i] == '{') odd_whole(&o, i);
         odd_one(&o, i, o.n - i, "", 0);
         i += n;
     }
@@ -129,7 +162,8 @@ static inline void odd_all(const char *text, odd_read *read, void *ctx) {
     odd_of(text, strlen(text), true, read, ctx);
 }
 
-/* Around each file of a folder of seeds, which may be odd already; those of more than `most` bytes are left out. */
+/* Around each file of a folder of seeds, which may be odd already; those of more than `most` bytes
+ * are left out. */
 static inline void odd_all_of_seeds(const char *folder, size_t most, odd_read *read, void *ctx) {
     DIR *d = opendir(folder);
     size_t seen = 0;

@@ -1,4 +1,5 @@
-/* spearman.h -- rank correlation of two lists, slow and plain; equal values have the mean of their places. */
+/* spearman.h -- rank correlation of two lists, slow and plain; equal values have the mean of their
+ * places. */
 #ifndef SPEARMAN_H
 #define SPEARMAN_H
 #include <math.h>

@@ -66,7 +66,8 @@ static inline cdmpp_status fake_build(void *program, const cd_task *t, const cd_
     return CDMPP_OK;
 }
 
-/* The first numbers of the first row, of GPU programs from its second on, but of every eighth program none. */
+/* The first numbers of the first row, of GPU programs from its second on, but of every eighth
+ * program none. */
 static inline cdmpp_status fake_facts(void *program, cd_facts_set set, float *out, cdmpp_err *err) {
     const fake_program *p = program;
     if ((int)(p->row[0] * 64) % 8 == 3)

@@ -1,4 +1,5 @@
-/* The data set of made_set.h in a folder of the test program's own: TESTS(made_set_up, made_set_down, ...). */
+/* The data set of made_set.h in a folder of the test program's own: TESTS(made_set_up,
+ * made_set_down, ...). */
 #ifndef MADE_SET_FILE_H
 #define MADE_SET_FILE_H
 #include "made_set.h"

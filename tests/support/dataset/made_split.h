@@ -36,8 +36,8 @@ static inline void made_split_build(made_split *f, int flip) {
     static char *devs[] = {"v100", "zen5-avx2", "zen5-avx512"}, *srcs[] = {"x/f.json"};
     static char *nets[] = {"(resnet_50,[(1,3,224,224)])", "(resnet_50,[(4,3,224,224)])",
                            "bert_base", "(mobilenet-v2,[(1,3,224,224)])"};
-    static const uint32_t net[MADE_NET] = {0, 0, 0, 1, 1, 2, 2, 3},
-                          net_task[MADE_NET] = {1, 2, 3, 3, 4, 10, 11, 20};
+    static const uint32_t net[MADE_NET] = {0, 0, 0, 1, 1, 2, 2, 3};
+    static const uint32_t net_task[MADE_NET] = {1, 2, 3, 3, 4, 10, 11, 20};
     memset(f, 0, sizeof *f);
     memcpy(f->net, net, sizeof net);
     memcpy(f->net_task, net_task, sizeof net_task);

@@ -9,7 +9,8 @@ static inline bool ar_divides(const cd_expr *e) {
     return e->op == CD_DIV || e->op == CD_MOD || e->op == CD_FDIV || e->op == CD_FMOD;
 }
 
-/* In doubles, by the type of e where that matters; false: not such an operator. A zero divisor is the caller's business. */
+/* In doubles, by the type of e where that matters; false: not such an operator. A zero divisor is
+ * the caller's business. */
 static inline bool ar_binary(const cd_expr *e, double a, double b, double *out) {
     switch ((cd_expr_op)e->op) {
     case CD_ADD: *out = a + b; return true;

@@ -1,8 +1,11 @@
-/* gpu_truth.h -- the slow truth about the accesses of a GPU program: all its threads, one after the other.
+/* gpu_truth.h -- the slow truth about the accesses of a GPU program: all its threads, one after the
+ * other.
  *
- *   for every turn of the loops around, every block, every 64 threads of it: the address of each lane, by evaluating its expressions
+ *   for every turn of the loops around, every block, every 64 threads of it: the address of each
+ *   lane, by evaluating its expressions
  *
- *   (1) a thread axis that stands twice in a path is one axis; virtual threads that no expression of the store uses count once;
+ *   (1) a thread axis that stands twice in a path is one axis; virtual threads that no expression
+ *       of the store uses count once;
  *   (2) lanes whose conditions do not hold touch nothing;
  *   (3) sectors of 32 bytes and words of 4 bytes are counted by comparing each with all others. */
 #ifndef GPU_TRUTH_H
@@ -16,8 +19,8 @@ typedef struct {
     const cd_an_gpu *g;
     const cd_an_raw *r;
     interp in;
-    int64_t extent
-        [CD_GPU_DEEP];   /* of the loops of the path: 1 where they are threads, or do not count */
+    /* of the loops of the path: 1 where they are threads, or do not count */
+    int64_t extent[CD_GPU_DEEP];
     double instructions; /* of groups of 64 */
     double sectors_32, sectors_64, waves_32, waves_64, exist, active;
     double distinct[TRUTH_GROUPS]; /* sectors, summed over every 1, 4, 16, all blocks */
@@ -111,7 +114,8 @@ static inline void gpu_truth_loops(gpu_truth *t, uint32_t l) {
     t->block = block;
 }
 
-/* Runs the access in all its threads; false: too much work. The path and the kernel are those of g. */
+/* Runs the access in all its threads; false: too much work. The path and the kernel are those of
+ * g. */
 static inline bool gpu_truth_run(gpu_truth *t, const cd_an_gpu *g, const cd_an_raw *r,
                                  const cd_ast_node *store, long budget) {
     memset(t, 0, sizeof *t);

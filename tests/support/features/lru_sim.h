@@ -1,10 +1,14 @@
-/* lru_sim.h -- the slow truth about memory: a nest executed access by access before caches of several capacities at a time.
+/* lru_sim.h -- the slow truth about memory: a nest executed access by access before caches of
+ * several capacities at a time.
  *
- *   stack: lines, last touched first      depth of a line = distinct lines since its last touch, itself included
+ *   stack: lines, last touched first  depth of a line = distinct lines since its last touch, itself
+ *                                     included
  *
  *   (1) a cache of c lines has the first c of the stack: an access deeper than c is fetched;
- *   (2) a line that was stored to since it was fetched is given back when it is missed, or at the end;
- *   (3) a tensor's storage begins at a line of its own, at the same place whenever it is allocated. */
+ *   (2) a line that was stored to since it was fetched is given back when it is missed, or at the
+ *       end;
+ *   (3) a tensor's storage begins at a line of its own, at the same place whenever it is
+ *       allocated. */
 #ifndef LRU_SIM_H
 #define LRU_SIM_H
 #include "interp.h"
@@ -59,7 +63,8 @@ static inline void lru_seen(void *ctx, int32_t node, uint32_t tensor, const int6
     const int64_t elem = cd_expr_dtype_bytes(s->nest->tensor[tensor].dtype);
     int64_t at = 0;
     for (uint32_t d = 0; d < n; d++) at = at * m->ext[d] + ix[d] - m->min[d];
-    /* in_store evaluates the indices and the value first: a store is an access of the stored tensor that is no load; both touch the line */
+    /* in_store evaluates the indices and the value first: a store is an access of the stored tensor
+     * that is no load; both touch the line */
     const bool store = tensor == s->nest->ast->node[node].tensor;
     lru_touch(s, (uint64_t)tensor << 40 | (uint64_t)(at * elem / s->granule), store);
     if (s->address) s->address(s->ctx, node, tensor, at * elem);

@@ -1,4 +1,5 @@
-/* A simplifier with its pool for the tests of features/simplify, and the numbers that their random expressions are drawn by. */
+/* A simplifier with its pool for the tests of features/simplify, and the numbers that their random
+ * expressions are drawn by. */
 #ifndef CD_MADE_SIMPLIFIER_H
 #define CD_MADE_SIMPLIFIER_H
 #include "check.h"

@@ -45,7 +45,8 @@ static const char *const made_spaces[MADE_SPACES] = {
     "\"ops\": [{\"name\": \"A\", \"shape\": [64], \"dtype\": \"float32\"},"
     "{\"name\": \"S\", \"axis\": [], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"max\", "
     "\"body\": \"A[k]\"}]",
-    /* Pooling: padding that is no worth inlining, a reduction that is not tiled, a consumer; loops of extent 1. */
+    /* Pooling: padding that is no worth inlining, a reduction that is not tiled, a consumer; loops
+     * of extent 1. */
     "\"ops\": [{\"name\": \"X\", \"shape\": [1, 14, 32], \"dtype\": \"float32\"},"
     "{\"name\": \"P\", \"axis\": [[\"n\", 0, 1], [\"h\", 0, 16], [\"c\", 0, 32]],"
     "\"body\": \"if_then_else(h >= 1 && h < 15, X[n, h - 1, c], 0.0)\"},"

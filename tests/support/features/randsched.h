@@ -113,9 +113,8 @@ static inline cd_record_step rs_propose(randsched *r) {
         break;
     default: break;
     }
-    const char *text = t.kind == CD_RECORD_STEP_PR
-                           ? "auto_unroll_max_step$16"
-                           : "global"; /* narrower ones forget the threads outside */
+    /* narrower ones forget the threads outside */
+    const char *text = t.kind == CD_RECORD_STEP_PR ? "auto_unroll_max_step$16" : "global";
     t.s = (cd_str){text, strlen(text)};
     return t;
 }

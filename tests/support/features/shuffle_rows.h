@@ -1,5 +1,5 @@
-/* shuffle_rows.h -- rows as TVM might have given them: those of a program in another order, and so the buffers of a row with the same
- * lines and bytes. */
+/* shuffle_rows.h -- rows as TVM might have given them: those of a program in another order, and so
+ * the buffers of a row with the same lines and bytes. */
 #ifndef SHUFFLE_ROWS_H
 #define SHUFFLE_ROWS_H
 #include <string.h>

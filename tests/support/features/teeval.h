@@ -1,4 +1,5 @@
-/* teeval.h -- the slow truth about definitions: a task's DAG, and a whole workload, computed element by element. */
+/* teeval.h -- the slow truth about definitions: a task's DAG, and a whole workload, computed
+ * element by element. */
 #ifndef TEEVAL_H
 #define TEEVAL_H
 #include <math.h>
@@ -14,9 +15,8 @@ typedef struct te_eval {
     const cd_te_dag *dag;
     double **mem; /* by tensor */
     double *var;  /* by variable */
-    int64_t (
-        *seen)[2]
-              [8]; /* (n_tensor) least and largest index read of each dimension; NULL: not wanted */
+    /* (n_tensor) least and largest index read of each dimension; NULL: not wanted */
+    int64_t (*seen)[2][8];
     const char *why; /* first thing that went wrong */
 } te_eval;
 

@@ -38,8 +38,8 @@ static inline made make(size_t n, size_t n_kind, uint64_t seed) {
         float *x = d.x + i * W;
         d.group[i] = (uint32_t)(i / PER_TASK * 977 + 13);
         d.fold[i] = (uint32_t)(i / PER_TASK % FOLDS);
-        for (size_t c = 0; c < W - 1; c++)
-            x[c] = (float)cd_rng_unit(seed + c, i); /* the last stays 0 */
+        /* the last stays 0 */
+        for (size_t c = 0; c < W - 1; c++) x[c] = (float)cd_rng_unit(seed + c, i);
         d.sigma[i] = 0.12 * exp(1.6 * (double)x[0]) * (x[1] > 0.7F ? 2.2 : 1);
         d.y[i] = -8 + 3 * (double)x[2];
         for (size_t k = 0; k < n_kind; k++) {

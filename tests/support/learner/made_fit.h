@@ -14,8 +14,8 @@ static cd_fit_data parts;
 static inline int made_fit(void **s) {
     (void)s;
     made_view_fill(&made, N, 1, 0);
-    for (uint32_t i = 0; i < N; i++)
-        index_of[i] = (i * 7) % N; /* 7 and 320 have no common factor */
+    /* 7 and 320 have no common factor */
+    for (uint32_t i = 0; i < N; i++) index_of[i] = (i * 7) % N;
     parts = (cd_fit_data){.view = &made.view,
                           .latency_s = made.latency_s,
                           .group = made.group,

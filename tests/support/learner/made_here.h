@@ -1,4 +1,5 @@
-/* A model that is corrected for a machine (learner/model/here.h), as if its programs took `times` as long as the model says. */
+/* A model that is corrected for a machine (learner/model/here.h), as if its programs took `times`
+ * as long as the model says. */
 #ifndef MADE_HERE_H
 #define MADE_HERE_H
 #include <math.h>
@@ -6,7 +7,8 @@
 #include "base/io/io.h"
 #include "learner/model/model.h"
 
-/* Bytes of the model in the file, of whose devices `stands` stands for the machine "mine" with the processor `cpu`. more: further members of the header, as in cd_here_add. */
+/* Bytes of the model in the file, of whose devices `stands` stands for the machine "mine" with the
+ * processor `cpu`. more: further members of the header, as in cd_here_add. */
 static inline cdmpp_status made_here_more(const char *path, uint32_t stands, const char *cpu,
                                           double times, const char *more, cd_buf *out,
                                           cdmpp_err *err) {

@@ -1,4 +1,5 @@
-/* A model of products on h100 and l40s by hand: trees that say one number, so that each answer can be computed. */
+/* A model of products on h100 and l40s by hand: trees that say one number, so that each answer can
+ * be computed. */
 #ifndef MADE_LLM_ANSWERS_H
 #define MADE_LLM_ANSWERS_H
 #include "check.h"
@@ -11,8 +12,8 @@ typedef struct made_llm_answers {
     cd_device_table *devices;
     cd_diag diag;
     cd_llm_op_model *m;
-    cd_dict
-        names; /* "", vllm-1, trtllm-2, sglang-3, fast, slow, other: their numbers are MADE_... */
+    /* "", vllm-1, trtllm-2, sglang-3, fast, slow, other: their numbers are MADE_... */
+    cd_dict names;
     const cd_device *h100, *h200, *l40s, *mi300x;
 } made_llm_answers;
 enum { MADE_NONE, MADE_VLLM, MADE_TRTLLM, MADE_SGLANG, MADE_FAST, MADE_SLOW, MADE_OTHER };
@@ -54,11 +55,13 @@ static inline void made_llm_name(cd_dict *d, const char *name) {
     assert_ok(cd_dict_add(d, (cd_str){name, strlen(name)}, &k, &err));
 }
 
-/* Set unseen misses by exp(0.5), seen by exp(0.2 + 0.1), near by exp(-0.05 + 0.1). Halves of 0.9: 1.6 times 0.4, 0.1, 0.02; of each set. Libraries
- * held out: 4 of 0.3, types 3 of 0.5, kernels 1, operators none. */
+/* Set unseen misses by exp(0.5), seen by exp(0.2 + 0.1), near by exp(-0.05 + 0.1). Halves of 0.9:
+ * 1.6 times 0.4, 0.1, 0.02; of each set. Libraries held out: 4 of 0.3, types 3 of 0.5, kernels 1,
+ * operators none. */
 static inline void made_llm_answers_make(made_llm_answers *f) {
-    static const double times[CD_LLM_OP_LEVELS] = {0.6, 1.2, 1.6, 2, 3}, bias[] = {0.5, 0.2, -0.05},
-                        spread[] = {0.4, 0.1, 0.02};
+    static const double times[CD_LLM_OP_LEVELS] = {0.6, 1.2, 1.6, 2, 3};
+    static const double bias[] = {0.5, 0.2, -0.05};
+    static const double spread[] = {0.4, 0.1, 0.02};
     static const float score[] = {0, 0.1F, 0.1F};
     cdmpp_err err = {0};
     *f = (made_llm_answers){.m = cd_mem_zalloc(1, sizeof *f->m)};

@@ -5,7 +5,8 @@
 #include "made_llm_ops.h"
 #include "tmp.h"
 
-/* A file in the folder: a model of products in this type, trained on h100 in vllm-1 and trtllm-2, without intervals of devices. */
+/* A file in the folder: a model of products in this type, trained on h100 in vllm-1 and trtllm-2,
+ * without intervals of devices. */
 static inline void made_llm_model_of(tmp_dir *dir, const char *name, cd_llm_op_type type) {
     cd_device_table *devices;
     cd_diag diag = {0};

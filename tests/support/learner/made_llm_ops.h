@@ -1,4 +1,5 @@
-/* A made-up table of products: the estimate times a factor that depends on the stack and a little on the sizes. */
+/* A made-up table of products: the estimate times a factor that depends on the stack and a little
+ * on the sizes. */
 #ifndef MADE_LLM_OPS_H
 #define MADE_LLM_OPS_H
 #include "check.h"

@@ -1,4 +1,5 @@
-/* made_nn.h -- a network on a random batch, with its state and outputs; and plain gradient descent on it. */
+/* made_nn.h -- a network on a random batch, with its state and outputs; and plain gradient descent
+ * on it. */
 #ifndef MADE_NN_H
 #define MADE_NN_H
 #include <stdlib.h>

@@ -36,7 +36,8 @@ typedef struct made_view {
     int32_t step[MADE_N * MADE_MOST * MADE_CODES];
 } made_view;
 
-/* The step of a leaf: a split whose values are the leaf's columns, in hundredths, and its loop's trip count; device and all. */
+/* The step of a leaf: a split whose values are the leaf's columns, in hundredths, and its loop's
+ * trip count; device and all. */
 static inline void made_step(made_view *m, size_t at, uint32_t dev) {
     int32_t *s = m->step + at * MADE_CODES;
     *s++ = CD_RECORD_STEP_SP;

@@ -1,4 +1,5 @@
-/* made_api.h -- small models behind the public handles, and one set of programs in every form of a batch. */
+/* made_api.h -- small models behind the public handles, and one set of programs in every form of a
+ * batch. */
 #ifndef MADE_API_H
 #define MADE_API_H
 #include "check.h"
@@ -13,9 +14,9 @@ enum { MADE_TREES, MADE_MLP, MADE_TSF, MADE_N_MODEL };
 typedef struct made_api {
     tmp_dir dir;
     cdmpp_tasks *tasks;
-    cdmpp_model
-        *model[MADE_N_MODEL]; /* trees know zen5-avx512 and e5-2673, networks the first alone */
-    cdmpp_task *task;         /* for MADE_TARGET */
+    /* trees know zen5-avx512 and e5-2673, networks the first alone */
+    cdmpp_model *model[MADE_N_MODEL];
+    cdmpp_task *task; /* for MADE_TARGET */
 } made_api;
 
 /* n programs in every form; text is NUL-terminated one by one. */
@@ -170,8 +171,8 @@ typedef struct made_out {
 } made_out;
 
 static inline cdmpp_result made_result(made_out *o) {
-    memset(o, 0xA5,
-           sizeof *o); /* nothing may be left as it was, nor may old bytes be equal by chance */
+    /* nothing may be left as it was, nor may old bytes be equal by chance */
+    memset(o, 0xA5, sizeof *o);
     return (cdmpp_result){
         sizeof(cdmpp_result), o->score, o->score_f32, o->seconds, o->low,   o->high,
         o->rel_std,           o->flags, o->status,    o->error,   o->reason};

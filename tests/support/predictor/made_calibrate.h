@@ -1,4 +1,5 @@
-/* A machine, tasks, a model and logs for tests of calibration. The machine's clock goes by only when it measures. */
+/* A machine, tasks, a model and logs for tests of calibration. The machine's clock goes by only
+ * when it measures. */
 #ifndef MADE_CALIBRATE_H
 #define MADE_CALIBRATE_H
 #include "predictor/calibrate/calibrate.h"
@@ -31,7 +32,8 @@ static char model_path[256], log_path[256];
 static cd_task_registry *tasks;
 static cd_model *model;
 
-/* Products of several sizes: tasks whose programs are alike. The first is the task that the model is trained on. */
+/* Products of several sizes: tasks whose programs are alike. The first is the task that the model
+ * is trained on. */
 static inline cdmpp_status made_tasks(cdmpp_err *err) {
     cd_buf b = {0};
     cd_buf_puts(&b, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [");
@@ -90,6 +92,9 @@ typedef struct made_clock {
     double now, each;            /* seconds; of a program */
     double noise;                /* of a second measurement, on the logarithm */
     size_t measured, fail_after; /* 0: never */
+    size_t slow;                 /* the number of a program that takes slow_s; 0: none */
+    double slow_s;
+    double until; /* what is not done then is given up; 0: nothing is */
     uint64_t seen[512];
 } made_clock;
 
@@ -100,6 +105,8 @@ static inline cdmpp_status made_measure(void *ctx, cd_record_program *job, size_
     made_clock *c = ctx;
     for (size_t i = 0; i < n; i++) {
         bool again = false;
+        const double takes = c->slow && c->measured + 1 == c->slow ? c->slow_s : c->each;
+        if (c->until > 0 && c->now + takes > c->until) return c->now = c->until, CDMPP_OK;
         assert_true(job[i].why.code == CDMPP_OK && job[i].code.n_arg > 0); /* it has code */
         if (c->fail_after && c->measured >= c->fail_after)
             return CD_FAIL(err, EINTERRUPTED, "killed");
@@ -108,10 +115,16 @@ static inline cdmpp_status made_measure(void *ctx, cd_record_program *job, size_
         out[i] = (cd_measure_result){
             .time = {.n = 2, .n_kept = 2, .number = 1, .sample_s = {s, s}, .kept = {true, true}}};
         c->seen[c->measured++ % 512] = job[i].id.a;
-        c->now += c->each;
+        c->now += takes;
     }
     return CDMPP_OK;
 }
+
+static inline void made_until(void *ctx, double until_s) { ((made_clock *)ctx)->until = until_s; }
+static void (*made_cuts)(void *ctx, double until_s) = NULL; /* of measure_once: made_until */
+
+/* A clock that goes by a second with each look at it. */
+static inline double made_tick(void *ctx) { return (*(double *)ctx)++; }
 
 static inline cd_calibrate_pool_options pool_options(uint32_t trials) {
     return (cd_calibrate_pool_options){.tasks = tasks,
@@ -122,21 +135,26 @@ static inline cd_calibrate_pool_options pool_options(uint32_t trials) {
                                        .seed = 1};
 }
 
+static size_t least = 0;   /* programs that are needed */
 static double after_s = 0; /* of each program, behind its measurement */
 
 static inline cdmpp_status measure_once(const cd_calibrate_pool *p, made_clock *c, double until,
                                         size_t most, cd_calibrate_measured *out, cdmpp_err *err) {
-    const cd_calibrate_clock clock = {.ctx = c, .now = made_now, .measure = made_measure};
+    const cd_calibrate_clock clock = {
+        .ctx = c, .now = made_now, .measure = made_measure, .until = made_cuts};
     cd_record_maker maker = {.tasks = tasks, .dialect = -1, .threads = 1, .cpus = 1};
     cd_record_log *log = NULL;
     CD_TRY(cd_record_log_open(log_path, false, &log, err));
+    /* a quarter is for what is not foreseen */
+    const cd_calibrate_costs after = {.line_s = after_s / 1.25};
     const cd_calibrate_measure_options o = {.pool = p,
                                             .maker = &maker,
                                             .log = log,
                                             .clock = &clock,
                                             .until_s = until,
                                             .end_s = until,
-                                            .after_s = after_s,
+                                            .after = &after,
+                                            .least = least,
                                             .most = most};
     cdmpp_status st = cd_program_new(&maker.program, err);
     if (!st) st = cd_calibrate_measure(&o, out, err);
@@ -164,9 +182,11 @@ static inline size_t part_of(const char *key) {
     return rank % CD_CALIBRATE_PARTS;
 }
 
-static double small = 1; /* further factor of programs whose first loop has a short inner part */
+/* further factor of programs whose first loop has a short inner part */
+static double small = 1;
 
-/* Programs of all tasks that take times[part] as long as the model says; the first of each is measured twice, with a difference. */
+/* Programs of all tasks that take times[part] as long as the model says; the first of each is
+ * measured twice, with a difference. */
 static inline void made_log_of(const double times[CD_CALIBRATE_PARTS], double difference) {
     cd_buf b = {0};
     cdmpp_err err = {0};
@@ -190,8 +210,8 @@ static inline void made_log_of(const double times[CD_CALIBRATE_PARTS], double di
             cd_buf_free(&line);
         }
     cd_buf_puts(&b, "no record\n");
-    made_record(&b, cd_task_registry_at(tasks, 0)->workload_key, 3, "llvm -model=new", 1,
-                4); /* failed */
+    /* failed */
+    made_record(&b, cd_task_registry_at(tasks, 0)->workload_key, 3, "llvm -model=new", 1, 4);
     tmp_put(&dir, "here.records.json", b.p, b.n);
     cd_scorer_free(s);
     cd_buf_free(&b);

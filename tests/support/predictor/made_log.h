@@ -9,7 +9,8 @@
 #include "predictor/tune/compare/compare.h"
 #include "predictor/tune/session/session.h"
 
-/* One line: the task "key", two tile lengths and an unrolling, that took `seconds` (0 and below: error 4). */
+/* One line: the task "key", two tile lengths and an unrolling, that took `seconds` (0 and below:
+ * error 4). */
 static inline void planted_line(cd_buf *b, const char *key, int x, int y, int unroll,
                                 double seconds, double total_s) {
     cd_buf_putf(b,
@@ -105,6 +106,6 @@ static inline cdmpp_status planted_open_perfect(const cd_tune_search_setup *u, c
                                                 cdmpp_err *err) {
     return planted_open_as(&planted_kind[1], u, planted_secret, out, err);
 }
-static const cd_tune_tuner planted_chance = {"chance", "", &planted_kind[0], NULL, false},
-                           planted_perfect = {"perfect", "", &planted_kind[1], NULL, false};
+static const cd_tune_tuner planted_chance = {"chance", "", &planted_kind[0], NULL, false};
+static const cd_tune_tuner planted_perfect = {"perfect", "", &planted_kind[1], NULL, false};
 #endif

@@ -1,7 +1,9 @@
-/* made_onnx.h -- an ONNX file written byte by byte, weights without content; and a network of many small branches (as RandWire, ICCV 2019).
+/* made_onnx.h -- an ONNX file written byte by byte, weights without content; and a network of many
+ * small branches (as RandWire, ICCV 2019).
  *
- *   mo_randwire(&b, seed, nodes, channels, edge):  x ── node 0 ─┬─ node 2 ── ...
- *                                                              └─ node 3 ── ...     node: sum of up to three nodes before, Relu, a depthwise and a 1x1 Conv */
+ *   mo_randwire(&b, seed, nodes, channels, edge):  x ─ node 0 ─┬─ node 2 ── ...
+ *                                                             └─ node 3 ── ...  node: sum of up to
+ *     three nodes before, Relu, a depthwise and a 1x1 Conv */
 #ifndef MADE_ONNX_H
 #define MADE_ONNX_H
 #include <stdio.h>

@@ -111,7 +111,8 @@ static inline void mp_cut(cd_shard_plan *q, uint32_t op, const cd_te_shard_axis 
     o->join = w->reduce ? join : UINT32_MAX;
 }
 
-/* Every operator over its way number `turn` (of those it has), at about `share` of it: two or more devices. */
+/* Every operator over its way number `turn` (of those it has), at about `share` of it: two or more
+ * devices. */
 static inline uint32_t mp_cut_all(const mp *p, cd_shard_plan *q, uint32_t turn, double share,
                                   uint32_t n) {
     cd_arena a = {0};

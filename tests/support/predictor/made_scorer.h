@@ -1,4 +1,5 @@
-/* made_scorer.h -- what tests of scorers have in common: the records of made_model.h as a data set, the task, known devices. */
+/* made_scorer.h -- what tests of scorers have in common: the records of made_model.h as a data set,
+ * the task, known devices. */
 #ifndef MADE_SCORER_H
 #define MADE_SCORER_H
 #include "check.h"
@@ -37,7 +38,8 @@ static inline int made_scorer_told(cdmpp_status st, const cdmpp_err *err) {
     return st != CDMPP_OK;
 }
 
-/* A data set of n programs with facts, and their analytic times by the numbers of the model's first device: analytic (n * CD_N_ANALYTIC). */
+/* A data set of n programs with facts, and their analytic times by the numbers of the model's first
+ * device: analytic (n * CD_N_ANALYTIC). */
 static inline cd_dataset *made_scorer_facts(const char *h5, cd_facts_set set, const cd_model *m,
                                             size_t n, float *analytic) {
     cdmpp_err err = {0};

@@ -1,4 +1,5 @@
-/* made_serve -- the stream over made-up models and programs: requests in every form, and what they give. */
+/* made_serve -- the stream over made-up models and programs: requests in every form, and what they
+ * give. */
 #ifndef MADE_SERVE_H
 #define MADE_SERVE_H
 #include "made_api.h"

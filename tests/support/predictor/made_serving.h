@@ -1,4 +1,5 @@
-/* A small language model, a table that has every operator of it with a time that can be computed by hand, and an engine.
+/* A small language model, a table that has every operator of it with a time that can be computed by
+ * hand, and an engine.
  *
  *   product       1e-6 * m + 1e-9 * n
  *   prompts       1e-7 * isl * batch

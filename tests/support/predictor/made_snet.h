@@ -1,6 +1,8 @@
-/* made_snet.h -- drawn networks of tiny operators on drawn machines, with invented times, for plans of splits.
+/* made_snet.h -- drawn networks of tiny operators on drawn machines, with invented times, for plans
+ * of splits.
  *
- *   tensors are (6, 4); conv: 3 rows with a halo and a relu; dense; add of two; flip of rows; flat: the same elements as (24) */
+ *   tensors are (6, 4); conv: 3 rows with a halo and a relu; dense; add of two; flip of rows; flat:
+ *   the same elements as (24) */
 #ifndef MADE_SNET_H
 #define MADE_SNET_H
 #include <math.h>
@@ -48,8 +50,8 @@ typedef struct {
 } ms_kinds;
 
 typedef struct {
-    double fixed, per_flop, step,
-        knee; /* seconds; stairs of so many operations; from there on twice as steep */
+    /* seconds; stairs of so many operations; from there on twice as steep */
+    double fixed, per_flop, step, knee;
 } ms_speed;
 
 enum { MS_OPS = 16, MS_TENSORS = 64 };
@@ -119,8 +121,8 @@ static inline uint32_t ms_tensor(ms_net *m, uint32_t rank, const int64_t *shape,
 /* One more operator of a kind that reads tensors x and y; gives its result. */
 static inline uint32_t ms_op(ms_net *m, const ms_kinds *k, int kind, uint32_t x, uint32_t y) {
     static const char *const key[] = {"[\"conv\"]", "[\"dense\"]", "[\"add\"]", "[\"flip\"]",
-                                      "[\"flat\"]"},
-                             *const type[] = {"Conv+Relu", "Gemm", "Add", "Flip", "Mul"};
+                                      "[\"flat\"]"};
+    static const char *const type[] = {"Conv+Relu", "Gemm", "Add", "Flip", "Mul"};
     const uint32_t i = m->net.n_op++;
     uint32_t *arg = m->arg[i], n = 0;
     snprintf(m->name[i], sizeof m->name[i], "op%u", i);

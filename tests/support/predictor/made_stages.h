@@ -1,4 +1,5 @@
-/* Stages of a workload that are planned by running each of them here, as IOS does: what plans by prediction are compared with. */
+/* Stages of a workload that are planned by running each of them here, as IOS does: what plans by
+ * prediction are compared with. */
 #ifndef MADE_STAGES_H
 #define MADE_STAGES_H
 #include <math.h>
@@ -13,7 +14,8 @@ static bool ms_has_program(const cd_workload *w, const cd_program_select *p, uin
 }
 
 /* Groups of a workload that have programs, and their graph: op i is group[i]. Both live in `a`.
- * Groups are in topological order, so a predecessor has its number already. An edge to a group without a program is dropped. */
+ * Groups are in topological order, so a predecessor has its number already. An edge to a group
+ * without a program is dropped. */
 static cdmpp_status ms_graph(const cd_workload *w, const cd_program_select *p, cd_arena *a,
                              cd_stage_graph *out, uint32_t **group, cdmpp_err *why) {
     size_t edges = 0;
@@ -43,8 +45,8 @@ static cdmpp_status ms_graph(const cd_workload *w, const cd_program_select *p, c
     return CDMPP_OK;
 }
 
-/* Those of one block of it (cd_stage_blocks).
- * Only edges inside the block stay: blocks run one after the other, so those from earlier blocks always hold. */
+/* Those of one block of it (cd_stage_blocks). Only edges inside the block stay: blocks run one
+ * after the other, so those from earlier blocks always hold. */
 static cdmpp_status ms_block(const cd_stage_graph *g, const uint32_t *group, const uint32_t *block,
                              uint32_t which, cd_arena *a, cd_stage_graph *out, uint32_t **of,
                              cdmpp_err *why) {
@@ -70,8 +72,9 @@ static cdmpp_status ms_block(const cd_stage_graph *g, const uint32_t *group, con
     return CDMPP_OK;
 }
 
-/* A cd_stage_time: each set of operators is run once, `passes` behind each other with warm data; the median. The groups of a stage follow from its
- * set. A callback has no status, so an error is kept and the answer is NaN, which ends the search. */
+/* A cd_stage_time: each set of operators is run once, `passes` behind each other with warm data;
+ * the median. The groups of a stage follow from its set. A callback has no status, so an error is
+ * kept and the answer is NaN, which ends the search. */
 enum { MS_MOST = 4096, MS_PASSES = 99 };
 typedef struct {
     cd_stage_run *run;
@@ -92,8 +95,8 @@ static cdmpp_status ms_measure(ms_measured *m, const cd_stage_step *g, double *s
     const unsigned n = m->passes && m->passes < MS_PASSES ? m->passes : 5;
     cd_stage_exec *s = NULL;
     CD_TRY(cd_stage_exec_open(m->run, g, 1, &s, &m->why));
-    cdmpp_status st =
-        cd_stage_exec_pass(s, NULL, &v[0], &m->why); /* pages and caches are there from now on */
+    /* pages and caches are there from now on */
+    cdmpp_status st = cd_stage_exec_pass(s, NULL, &v[0], &m->why);
     for (unsigned k = 0; k < n && !st; k++) st = cd_stage_exec_pass(s, NULL, &v[k], &m->why);
     cd_stage_exec_close(s);
     qsort(v, n, sizeof *v, ms_ascending);

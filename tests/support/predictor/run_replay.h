@@ -1,4 +1,5 @@
-/* Replays of the times that a run measured, and the rate at which data come into the caches of a core. */
+/* Replays of the times that a run measured, and the rate at which data come into the caches of a
+ * core. */
 #ifndef RUN_REPLAY_H
 #define RUN_REPLAY_H
 #include <math.h>
@@ -14,7 +15,8 @@ static double rr_time_of(const cd_network_run_node *n, rr_time which) {
                                : n->cool_s;
 }
 
-/* Makespan of the measured times on `workers` of one device. Nodes that did not run take 0 s, because the measured passes leave them out too. */
+/* Makespan of the measured times on `workers` of one device. Nodes that did not run take 0 s,
+ * because the measured passes leave them out too. */
 static cdmpp_status rr_replay(const cd_network_loaded *l, const cd_network_run *r, rr_time which,
                               uint32_t workers, double *seconds, cdmpp_err *why) {
     const cd_network_graph *g = l->graph;
@@ -49,8 +51,9 @@ static cdmpp_status rr_replay(const cd_network_loaded *l, const cd_network_run *
     return st;
 }
 
-/* Bytes a second at which what operators read and write comes into the core's caches: of all nodes together, over how much longer they take in place
- * than alone and warm (node_cost.h: refill_bytes_per_s). Infinity where they do not. */
+/* Bytes a second at which what operators read and write comes into the core's caches: of all nodes
+ * together, over how much longer they take in place than alone and warm (node_cost.h:
+ * refill_bytes_per_s). Infinity where they do not. */
 static cdmpp_status rr_refill(const cd_network_loaded *l, const cd_network_run *r,
                               double *bytes_per_s, cdmpp_err *why) {
     double bytes = 0, longer = 0;

@@ -1,6 +1,7 @@
 /* tune_toy -- a made-up space and ranker whose optimum is known.
  *
- *   candidate: knob[0 .. KNOBS), each 0 .. sides-1         steps: one SP with the knobs + 1 as lengths
+ *   candidate: knob[0 .. KNOBS), each 0 .. sides-1         steps: one SP with the knobs + 1 as
+ *                                                          lengths
  *   seconds    1e-3 * exp(sum of w_k |knob_k - want_k| + what neighbours disagree on)
  *   rule       knob 0 == knob 1 == sides-1 is no program (EREJECTED)
  *

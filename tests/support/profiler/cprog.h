@@ -1,5 +1,6 @@
-/* cprog.h -- C programs of small tasks with any schedule: generated, compiled in one run of the compiler,
- * and every element of every result compared with the task's definition. Tensors are float32. */
+/* cprog.h -- C programs of small tasks with any schedule: generated, compiled in one run of the
+ * compiler, and every element of every result compared with the task's definition. Tensors are
+ * float32. */
 #ifndef CPROG_H
 #define CPROG_H
 #include <dlfcn.h>
@@ -70,7 +71,8 @@ static inline void cp_open(cprog *c, const char *const *task, size_t n) {
     for (size_t k = 0; k < n; k++) cp_define(cd_task_registry_at(c->tasks, k)->dag, c->truth[k]);
 }
 
-/* The program of a record, for registers of 16, 32 or 64 bytes in turns. False: the schedule is refused. One that is legal has code. */
+/* The program of a record, for registers of 16, 32 or 64 bytes in turns. False: the schedule is
+ * refused. One that is legal has code. */
 static inline bool cp_add(cprog *c, size_t task, const cd_record *rec) {
     cdmpp_err err = {0};
     cd_nest nest;
@@ -158,7 +160,8 @@ static inline long cp_run(const cprog *c, size_t number) {
     return wrong;
 }
 
-/* How many of the programs are wrong. The library is closed in any case: the next one has its path. */
+/* How many of the programs are wrong. The library is closed in any case: the next one has its
+ * path. */
 static inline long cp_run_all(cprog *c) {
     long wrong = 0;
     cp_compile(c);

@@ -1,4 +1,5 @@
-/* gpu_says.h -- what the first OpenCL device calls itself, asked in another process: this one may fork afterwards. */
+/* gpu_says.h -- what the first OpenCL device calls itself, asked in another process: this one may
+ * fork afterwards. */
 #ifndef GPU_SAYS_H
 #define GPU_SAYS_H
 #include "profiler/describe/describe.h"

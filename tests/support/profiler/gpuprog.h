@@ -71,8 +71,8 @@ static const char *const gp_task[] = {
                         "\"reduce\": \"sum\", \"body\": \"X[n, c, y*2 + ky, x*2 + kx]\"}, "
                         "{\"name\": \"Y\", \"axis\": [[\"n\", 0, 2], [\"c\", 0, 6], [\"y\", 0, 6], "
                         "[\"x\", 0, 6]], \"body\": \"S[n, c, y, x]*0.25\"}]",
-    /* the largest's place, and it: two results of one reduction. The place first, as TVM has it: what is stored
-       first is new already when the second is computed. */
+    /* the largest's place, and it: two results of one reduction. The place first, as TVM has it:
+     * what is stored first is new already when the second is computed. */
     "\"ops\": [" GP_IN(
         "A",
         "4, 70") ", {\"name\": \"M\", \"axis\": [[\"i\", 0, 4]], \"reduce_axis\": [[\"k\", 0, 70]],"
@@ -121,7 +121,8 @@ static inline double gp_number(const void *ctx, uint32_t tensor, int64_t element
 
 typedef cdmpp_status gp_fn(void *ctx, const gp_program *p, cdmpp_err *err);
 
-/* Threads for stages that have none: the first loop of those that stand alone becomes blocks, the next threads. */
+/* Threads for stages that have none: the first loop of those that stand alone becomes blocks, the
+ * next threads. */
 static inline cdmpp_status gp_bind(randsched *r, cdmpp_err *err) {
     cdmpp_status st = rs_replay(r, true, err);
     for (uint32_t s = 0; !st && s < r->s.order.n; s++)
@@ -136,8 +137,8 @@ static inline cdmpp_status gp_bind(randsched *r, cdmpp_err *err) {
     return st;
 }
 
-/* fn for `trials` schedules of every task made of any steps, on threads too, that lower. What code is
- * generated from them is right or refused. */
+/* fn for `trials` schedules of every task made of any steps, on threads too, that lower. What code
+ * is generated from them is right or refused. */
 static inline cdmpp_status gp_each_odd(unsigned trials, uint64_t seed, gp_fn *fn, void *ctx,
                                        cdmpp_err *err) {
     cd_task_registry *tasks = NULL;
@@ -168,7 +169,8 @@ static inline cdmpp_status gp_each_odd(unsigned trials, uint64_t seed, gp_fn *fn
     return st;
 }
 
-/* fn for up to `trials` random programs of every task; draws that TVM refuses are left out. Stops at the first failure. */
+/* fn for up to `trials` random programs of every task; draws that TVM refuses are left out. Stops
+ * at the first failure. */
 static inline cdmpp_status gp_each(unsigned trials, uint64_t seed, gp_fn *fn, void *ctx,
                                    cdmpp_err *err) {
     cd_task_registry *tasks = NULL;

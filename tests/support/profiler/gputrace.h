@@ -3,8 +3,8 @@
  *
  *   kernel (nodes begin .. end-1), block (bx, by, bz)  ->  list of (tensor, element)
  *
- * Threads are loops. Only statements that touch global memory are visited. Operators are written once more here, as
- * the truth about code must not be computed by what made the code. */
+ * Threads are loops. Only statements that touch global memory are visited. Operators are written
+ * once more here, as the truth about code must not be computed by what made the code. */
 #ifndef GPUTRACE_H
 #define GPUTRACE_H
 #include <stdlib.h>

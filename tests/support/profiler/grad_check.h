@@ -1,4 +1,5 @@
-/* grad_check.h -- gradients of a graph against differences of what it computes, in both layouts, fused and not. */
+/* grad_check.h -- gradients of a graph against differences of what it computes, in both layouts,
+ * fused and not. */
 #ifndef GRAD_CHECK_H
 #define GRAD_CHECK_H
 #include <math.h>
@@ -106,7 +107,8 @@ static inline void check_way(const cd_gradient *d, const double *want, uint32_t 
     cd_workload_free(w);
 }
 
-/* Differences by the network's own forward pass (results summed), or by the iteration's where training computes another. */
+/* Differences by the network's own forward pass (results summed), or by the iteration's where
+ * training computes another. */
 static inline double *differences(const cd_gradient *d, const cd_graph *forward, bool own,
                                   const char *what) {
     const double h = 1e-5;

@@ -15,7 +15,8 @@ typedef struct made_code {
     char entry[64];
 } made_code;
 
-/* void NAME(void *const *arg) { const float *a, *b (inputs); float *c (result); int n; BODY } of n elements each. */
+/* void NAME(void *const *arg) { const float *a, *b (inputs); float *c (result); int n; BODY } of n
+ * elements each. */
 static inline void made_code_set(made_code *m, const char *name, int64_t n, const char *body) {
     memset(m, 0, sizeof *m);
     snprintf(m->entry, sizeof m->entry, "%s", name);

@@ -1,16 +1,20 @@
-/* made_curve -- curves of a law that is known, at sizes 1 .. n, with relative noise: what patterns are judged by.
+/* made_curve -- curves of a law that is known, at sizes 1 .. n, with relative noise: what patterns
+ * are judged by.
  *
  *   constant   a                                        a log-uniform in 1 us .. 10 ms, as in all
  *   affine     a + m x                                  T(n)/T(1) log-uniform in 1.5 .. 50
  *   hinge      x0 in 0.15 n .. 0.8 n                    m2 log-uniform in 0.02 a .. 0.5 a a sample
- *   slopes     x0 in 0.15 n .. 0.5 n, x1 at least 0.2 n behind, at most 0.85 n; m1 0 .. 0.05 a, m2 m3 0 .. a, cubed so that small ones are as
+ *   slopes     x0 in 0.15 n .. 0.5 n, x1 at least 0.2 n behind, at most 0.85 n; m1 0 .. 0.05 a, m2
+ *              m3 0 .. a, cubed so that small ones are as
  *              frequent as large ones
  *   stairs     w in 0.1 n .. 0.4 n; c in 0.25 (a + c) .. (a + c)
  *   table      3 to 5 jumps by 1.4 .. 2.5 at places at least 0.1 n apart
- *   irregular  every other seed: factors log-uniform in 1 .. 5, or a wave by +- 60 % with a period of 0.15 n .. 0.5 n
+ *   irregular  every other seed: factors log-uniform in 1 .. 5, or a wave by +- 60 % with a period
+ *              of 0.15 n .. 0.5 n
  *
- * Hinges and slopes are drawn again until an estimator that knows the form can place each break with a standard error of 0.4 samples
- * or less at this noise (Cramer and Rao's bound): "within one sample" asks for no more than the data hold. */
+ * Hinges and slopes are drawn again until an estimator that knows the form can place each break
+ * with a standard error of 0.4 samples or less at this noise (Cramer and Rao's bound): "within one
+ * sample" asks for no more than the data hold. */
 #ifndef MADE_CURVE_H
 #define MADE_CURVE_H
 #include <math.h>
@@ -21,7 +25,8 @@
 enum { MADE_CURVE_MAX = 400 };
 
 typedef struct {
-    cd_perf_curve_candidate law; /* of those that have one; n_break, param as in patterns.h */
+    /* of those that have one; n_break, param as in patterns.h */
+    cd_perf_curve_candidate law;
     size_t n;
     double x[MADE_CURVE_MAX], t[MADE_CURVE_MAX], truth[MADE_CURVE_MAX];
 } made_curve;
@@ -82,8 +87,8 @@ static inline void made_law(made_dice *d, cd_perf_curve_form form, size_t n, dou
                             cd_perf_curve_candidate *c) {
     const double a = made_log(d, 1e-6, 1e-2), rise = made_log(d, 1.5, 50), end = (double)n;
     *c = (cd_perf_curve_candidate){.form = form, .n_param = 1, .param = {a}};
-    if (form ==
-        CD_PERF_CURVE_AFFINE) { /* T(1) = a + m = 1, T(n) = rise: m as large as a >= 0 lets it */
+    /* T(1) = a + m = 1, T(n) = rise: m as large as a >= 0 lets it */
+    if (form == CD_PERF_CURVE_AFFINE) {
         const double m = fmin((rise - 1) / (end - 1), 1);
         *c = (cd_perf_curve_candidate){.form = form, .n_param = 2, .param = {a * (1 - m), a * m}};
     } else if (form == CD_PERF_CURVE_STAIRS) {
@@ -149,7 +154,8 @@ static inline void made_curve_spoil(made_curve *m, uint64_t seed) {
         if (made_unit(&d) < 0.03) m->t[i] *= made_in(&d, 1.5, 3);
 }
 
-/* How far the breaks of a fit are from those planted, in samples: the worst; stairs: of all edges on the curve. */
+/* How far the breaks of a fit are from those planted, in samples: the worst; stairs: of all edges
+ * on the curve. */
 static inline double made_curve_off(const made_curve *m, const cd_perf_curve *p) {
     double worst = 0;
     if (p->form != m->law.form || p->n_break != m->law.n_break) return HUGE_VAL;

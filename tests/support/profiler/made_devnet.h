@@ -1,5 +1,6 @@
-/* made_devnet.h -- small networks of made programs, once as a net of steps (netrun.h: the truth) and once as actions on devices,
- * with windows, places that are used again, and copies in pieces, all drawn. */
+/* made_devnet.h -- small networks of made programs, once as a net of steps (netrun.h: the truth)
+ * and once as actions on devices, with windows, places that are used again, and copies in pieces,
+ * all drawn. */
 #ifndef MADE_DEVNET_H
 #define MADE_DEVNET_H
 #include <stdio.h>
@@ -40,9 +41,10 @@ typedef struct md_programs {
 
 static const char *const md_body[MD_PROGRAMS][2] = {
     {"for (int i = 0; i < n; i++) c[i] = a[i] + b[n - 1 - i];", "c[i] = a[i] + b[n - 1 - i];"},
+    /* with scratch */
     {"float *s = arg[3]; for (int i = 0; i < n; i++) s[i] = a[i]; for (int i = 0; i < n; i++) c[i] "
      "= s[i] - b[i];",
-     "s[i] = a[i]; c[i] = s[i] - b[i];"}, /* with scratch */
+     "s[i] = a[i]; c[i] = s[i] - b[i];"},
     {"for (int r = 0; r < 3; r++) for (int i = 0; i < n; i++) c[i] = a[n - 1 - i] > b[i] ? a[n - 1 "
      "- i] : -b[i];",
      "c[i] = a[n - 1 - i] > b[i] ? a[n - 1 - i] : -b[i];"}};
@@ -200,7 +202,8 @@ static inline uint32_t md_action(md_actions *m, uint32_t device) {
     return m->dn.n_action++;
 }
 
-/* Action k, the last one, comes after whoever wrote the slot; one that writes after all, but for the last `but`, which write with it. */
+/* Action k, the last one, comes after whoever wrote the slot; one that writes after all, but for
+ * the last `but`, which write with it. */
 static inline void md_touch(md_actions *m, uint32_t k, uint32_t s, bool writes, uint32_t but) {
     md_slot *x = &m->slot[s];
     for (uint32_t i = 0; i + but < x->n_touch; i++) {
@@ -214,7 +217,8 @@ static inline void md_touch(md_actions *m, uint32_t k, uint32_t s, bool writes, 
     x->touch[x->n_touch++] = k;
 }
 
-/* Tensor copied from slot to slot, whole or in columns; `device` of a piece, UINT32_MAX: any of n_any. */
+/* Tensor copied from slot to slot, whole or in columns; `device` of a piece, UINT32_MAX: any of
+ * n_any. */
 static inline void md_copy(md_actions *m, uint32_t from, uint32_t to, uint32_t device,
                            uint32_t n_any) {
     const uint32_t pieces = 1 + md_pick(&m->rng, 3);
@@ -309,8 +313,8 @@ static inline void md_write_inputs(const md_actions *m, cd_multi_executor *r) {
     float x[MD_N];
     cdmpp_err err = {0};
     for (uint32_t t = 0; t < 2; t++) {
-        assert_ok(
-            cd_multi_executor_fill(r, m->slot[t].buffer, t, &err)); /* the first slots are theirs */
+        /* the first slots are theirs */
+        assert_ok(cd_multi_executor_fill(r, m->slot[t].buffer, t, &err));
         assert_ok(cd_multi_executor_read(r, m->slot[t].buffer, x, &err));
         assert_true(x[0] >= 0.25f && x[0] < 1);
     }

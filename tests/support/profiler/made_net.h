@@ -38,8 +38,8 @@ static inline uint32_t mg_tensor(mg *m, bool weight, cd_dtype t, int rank, va_li
     char name[32];
     uint32_t id;
     const cd_graph_shape s = mg_shape(rank, ap);
-    snprintf(name, sizeof name, "%u",
-             m->n_made++); /* its number among inputs and weights seeds its content */
+    /* its number among inputs and weights seeds its content */
+    snprintf(name, sizeof name, "%u", m->n_made++);
     if (weight) assert_ok(cd_graph_weight(m->g, name, t, &s, &id, &err));
     else assert_ok(cd_graph_input(m->g, name, t, &s, &id, &err));
     return id;

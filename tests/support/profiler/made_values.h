@@ -89,7 +89,8 @@ static void norms(mg *m) {
     mg_end(m, mg_op(m, "InstanceNormalization", "epsilon~0.0625", 3, x, g, b));
     mg_end(m, mg_op(m, "LRN", "size=3 alpha~0.5 beta~0.75 bias~2.0", 1, x));
 }
-/* a Transformer's feed-forward half: [1,3,8] x [8,16] + bias, gelu, x [16,8] + bias + shortcut, layer norm of it */
+/* a Transformer's feed-forward half: [1,3,8] x [8,16] + bias, gelu, x [16,8] + bias + shortcut,
+ * layer norm of it */
 static void feed_forward(mg *m) {
     const uint32_t x = mg_in(m, 3, 1, 3, 8), w = mg_w(m, 2, 8, 16), b = mg_w(m, 1, 16),
                    v = mg_w(m, 2, 16, 8), c = mg_w(m, 1, 8);

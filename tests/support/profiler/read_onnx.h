@@ -1,4 +1,5 @@
-/* read_onnx -- the small ONNX files in tests/profiler/data, read with options, and what is asked of them. */
+/* read_onnx -- the small ONNX files in tests/profiler/data, read with options, and what is asked of
+ * them. */
 #ifndef READ_ONNX_H
 #define READ_ONNX_H
 #include <stdio.h>

@@ -60,7 +60,8 @@ static inline const char *traces_name(const traces *f, size_t i) {
     return cd_trace_text(f->t[0], traces_event(f, i)->name);
 }
 
-/* What became of a text: each event, then what is empty or bad, or the error; without the temporary folder. */
+/* What became of a text: each event, then what is empty or bad, or the error; without the temporary
+ * folder. */
 static inline const char *traces_said(const char *name, const char *text) {
     static const char *const kind[] = {"kernel", "copy", "set", "operator", "range", "call"};
     static char said[1000];

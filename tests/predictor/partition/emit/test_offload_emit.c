@@ -1,4 +1,5 @@
-/* Emitted regions compiled with their own makefile and run: against the definitions computed element by element. */
+/* Emitted regions compiled with their own makefile and run: against the definitions computed
+ * element by element. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,7 +206,8 @@ static uint32_t count(const char *text, const char *word) {
 static const char npu[] =
     "host cpu\nsupport npu conv2d relu add\nformat npu dtype=int8 layout=nhwc\nplace conv* npu\n";
 
-/* C on both; one of them through a back end that cannot run, with the stand-in. Values, and values with int8 between devices. */
+/* C on both; one of them through a back end that cannot run, with the stand-in. Values, and values
+ * with int8 between devices. */
 static void test_values(void **state) {
     (void)state;
     for (int t = 0; t < 3; t++) {
@@ -219,8 +221,8 @@ static void test_values(void **state) {
         if (off > 1e-5) fail_msg("off by %g", off);
         shell(&b, "./network 1 --int8 --dump results8");
         const double off8 = differs(&b.l, want, tmp_path(&b.dir, "results8"));
-        if (off8 > 0.02 || off8 < 1e-5)
-            fail_msg("in int8 off by %g", off8); /* stated in docs/reference/offload.md: 2 % */
+        /* stated in docs/reference/offload.md: 2 % */
+        if (off8 > 0.02 || off8 < 1e-5) fail_msg("in int8 off by %g", off8);
         assert_int_equal(file(&b, "region1.json") != NULL || file(&b, "region0.json") != NULL,
                          t == 1);
         free_truth(&b.l, want);

@@ -1,4 +1,5 @@
-/* A folder that several emissions go to: what an earlier one left goes, what others put there stays. */
+/* A folder that several emissions go to: what an earlier one left goes, what others put there
+ * stays. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +30,9 @@ static cdmpp_status emit(tmp_dir *d, const char *const *name, uint32_t n, const 
 
 static bool there(tmp_dir *d, const char *name) { return !access(tmp_path(d, name), F_OK); }
 
-static const char *const two[] = {"main.c", "region0.c"},
-                         *const three[] = {"main.c", "region0.c", "region1.c"},
-                         *const other[] = {"main.c", "region2.json"};
+static const char *const two[] = {"main.c", "region0.c"};
+static const char *const three[] = {"main.c", "region0.c", "region1.c"};
+static const char *const other[] = {"main.c", "region2.json"};
 
 static void test_older_go(void **state) {
     (void)state;
@@ -109,8 +110,8 @@ static void test_list(void **state) {
         assert_status(emit(&d, two, 2, "x"), CDMPP_ESCHEMA);
         assert_true(strstr(err.path, CD_EMIT_LIST) && err.line == 1 && !there(&d, "main.c"));
     }
-    tmp_put(&d, CD_EMIT_LIST, text,
-            (size_t)snprintf(text, sizeof text, "%s  empty", digest)); /* no end */
+    /* no end */
+    tmp_put(&d, CD_EMIT_LIST, text, (size_t)snprintf(text, sizeof text, "%s  empty", digest));
     assert_status(emit(&d, two, 2, "x"), CDMPP_ESCHEMA);
     tmp_put(&d, CD_EMIT_LIST, "hello\n", 6);
     assert_status(emit(&d, two, 2, "x"), CDMPP_ESCHEMA);

@@ -241,8 +241,8 @@ static void test_times_by_threads(void **state) {
     assert_close(cd_cotune_table_time(0, one, 2, &t), 4 * alone, 1e-12, 0);
     assert_true(slow > 1);
     cd_arena_free(&t.arena);
-    assert_ok(read_cotune("operator,threads,seconds\na,1,8\na,2,4\n", 1,
-                          &t)); /* fewer than the table has */
+    /* fewer than the table has */
+    assert_ok(read_cotune("operator,threads,seconds\na,1,8\na,2,4\n", 1, &t));
     assert_true(t.threads == 1 && t.seconds[0][1] == 8);
     cd_arena_free(&t.arena);
     static const char *const bad[] = {

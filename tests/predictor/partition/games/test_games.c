@@ -1,4 +1,5 @@
-/* Equilibria verified and against the optimum; threads against every way to share; packed tasks against bounds. */
+/* Equilibria verified and against the optimum; threads against every way to share; packed tasks
+ * against bounds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Odd tables and odd JSON of games: operators, packings, times by threads, queries and their arrivals. */
+/* Odd tables and odd JSON of games: operators, packings, times by threads, queries and their
+ * arrivals. */
 #include "odd.h"
 #include "predictor/partition/games/cotune.h"
 #include "predictor/partition/games/game.h"

@@ -1,4 +1,5 @@
-/* Operators cut into tasks: every iteration once, what is before has ended, times played through again, and when cutting pays. */
+/* Operators cut into tasks: every iteration once, what is before has ended, times played through
+ * again, and when cutting pays. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +97,8 @@ static void check_cover(const cd_pack_network *n, const cd_pack_calls *c) {
     }
 }
 
-/* A call begins when its unit is free and all before has ended, plus sync_s where another unit had a part of that; never later. */
+/* A call begins when its unit is free and all before has ended, plus sync_s where another unit had
+ * a part of that; never later. */
 static void check_times(const cd_pack_network *n, const cd_pack_calls *c) {
     uint32_t waits = 0;
     double makespan = 0;
@@ -164,7 +166,8 @@ static void drawn_networks(void **state) {
         }
 }
 
-/* Two branches that are alike run side by side, whole; one long operator is cut; with dear waiting it is not. */
+/* Two branches that are alike run side by side, whole; one long operator is cut; with dear waiting
+ * it is not. */
 static void when_cutting_pays(void **state) {
     (void)state;
     const cd_pack_part part = {16, 1};
@@ -194,7 +197,8 @@ static void when_cutting_pays(void **state) {
     assert_true(c.call[0].begin == 0 && c.call[0].end == 8 && c.call[1].begin == 8 &&
                 c.call[1].end == 16 && fabs(c.makespan_s - 0.501) < 1e-9);
     cd_pack_calls_free(&c);
-    /* a long operator and a short one behind it are both cut, unless what the short one reads is dear to bring */
+    /* a long operator and a short one behind it are both cut, unless what the short one reads is
+     * dear to bring */
     const cd_pack_part small = {2, 0.1};
     const cd_pack_work two[] = {{"a", 1, &part, 100, 0, 0}, {"s", 1, &small, 1, 0, 1}};
     n.n_work = 2, n.work = two, n.sync_s = 1e-3;

@@ -47,10 +47,11 @@ static cd_qos_kind kind(const char *name, double s, double low, double high, dou
 static const cd_qos_options usual = {
     .places = 1, .load = 0.8, .queries = 5000, .runs = 100, .seed = 3, .level = 0.9, .risk = 1e-5};
 
-/* M/D/1: rho s / (2 (1 - rho)); M/G/1: lambda E[S^2] / (2 (1 - rho)), of Pollaczek and Khinchine. */
+/* M/D/1: rho s / (2 (1 - rho)); M/G/1: lambda E[S^2] / (2 (1 - rho)), of Pollaczek and
+ * Khinchine. */
 TEST(closed_forms) {
-    cd_qos_kind one = kind("a", 2, 2, 2, 1e9),
-                two[] = {kind("a", 1, 1, 1, 1e9), kind("b", 5, 5, 5, 1e9)};
+    cd_qos_kind one = kind("a", 2, 2, 2, 1e9);
+    cd_qos_kind two[] = {kind("a", 1, 1, 1, 1e9), kind("b", 5, 5, 5, 1e9)};
     cd_qos_result r;
     assert_ok(cd_qos_run(&one, 1, &usual, CD_QOS_FIFO, &r, &err));
     assert_int_equal(r.arrived, 500000);
@@ -66,7 +67,8 @@ TEST(closed_forms) {
     assert_true(r.p50_s <= r.p95_s && r.p95_s <= r.p99_s);
 }
 
-/* Of an M/M/c-like queue more places at equal load wait less; beside each other at a factor of 1.5 the queue is overloaded. */
+/* Of an M/M/c-like queue more places at equal load wait less; beside each other at a factor of 1.5
+ * the queue is overloaded. */
 TEST(beside) {
     cd_qos_kind a = kind("a", 1, 1, 1, 1e9);
     cd_qos_options o = usual;
@@ -122,7 +124,8 @@ TEST(never_late) {
     cd_corun_table_free(&pairs);
 }
 
-/* A thousand runs at 90 % load: nothing that "bound" admits is late; "upper" admits more, and some of it is. */
+/* A thousand runs at 90 % load: nothing that "bound" admits is late; "upper" admits more, and some
+ * of it is. */
 TEST(promise) {
     const cd_qos_kind k[] = {kind("a", 0.010, 0.009, 0.0115, 0.05),
                              kind("b", 0.02, 0.018, 0.024, 0.12)};
@@ -146,7 +149,8 @@ TEST(promise) {
     }
 }
 
-/* Quantiles are those of the interval, the mean that of the draws; a draw for each run is the same for all its queries. */
+/* Quantiles are those of the interval, the mean that of the draws; a draw for each run is the same
+ * for all its queries. */
 TEST(draws) {
     const cd_qos_kind k = kind("a", 2, 1.5, 4, 1e9), exact = kind("b", 2, 2, 2, 1e9);
     cd_qos_options o = {
@@ -159,8 +163,8 @@ TEST(draws) {
     assert_close(cd_qos_quantile(&exact, 0.9, 0.99), 2, 0, 0);
     for (int i = 0; i < 100000; i++) sum += cd_qos_quantile(&k, 0.9, (i + 0.5) / 100000);
     assert_close(cd_qos_mean(&k, 0.9), sum / 100000, 1e-3, 0);
-    assert_ok(
-        cd_qos_run(&k, 1, &o, CD_QOS_FIFO, &r, &err)); /* next to no load: latencies are times */
+    /* next to no load: latencies are times */
+    assert_ok(cd_qos_run(&k, 1, &o, CD_QOS_FIFO, &r, &err));
     assert_close(r.p50_s, 2, 0.02, 0);
     assert_close(r.p95_s, 4, 0.03, 0);
     o.runs = 1, o.draw = CD_QOS_DRAW_RUN;
@@ -278,12 +282,12 @@ TEST(arrivals) {
         fault_off();
     }
     assert_int_equal(r.arrived, 6);
-    assert_close(r.mean_wait_s, 2.5 / 3, 1e-12,
-                 0); /* a waits for the first b, 2 s, the second b for a, until 3.5 */
+    /* a waits for the first b, 2 s, the second b for a, until 3.5 */
+    assert_close(r.mean_wait_s, 2.5 / 3, 1e-12, 0);
     assert_close(r.busy, 5 / 5.5, 1e-12, 0);
     assert_close(r.p50_s, 2.5, 1e-12, 0);
-    assert_close(r.p99_s, 3, 1e-12,
-                 0); /* of a, which waits for b: were the kinds drawn, it would be another */
+    /* of a, which waits for b: were the kinds drawn, it would be another */
+    assert_close(r.p99_s, 3, 1e-12, 0);
     cd_qos_free(&k);
 }
 

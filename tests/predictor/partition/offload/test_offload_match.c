@@ -1,4 +1,5 @@
-/* Rules on networks of the zoo: names, groups, matches, contradictions; what is not supported never leaves the host. */
+/* Rules on networks of the zoo: names, groups, matches, contradictions; what is not supported never
+ * leaves the host. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ static void has(const cd_offload_ops *o, uint32_t op, const char *key, const cha
                  is ? is : "absent", value);
 }
 
-/* Every operator reads earlier ones; groups and operators name each other; what runs is somewhere. */
+/* Every operator reads earlier ones; groups and operators name each other; what runs is
+ * somewhere. */
 static void laws(const cd_network_loaded *l, const cd_offload_ops *o) {
     for (uint32_t k = 0; k < o->graph.n_op; k++) {
         const cd_offload_op *x = &o->graph.op[k];
@@ -116,14 +118,15 @@ static void attr_is(const cd_graph *g, uint32_t node, const char *key, const cha
     cd_arena_free(&a);
 }
 
-/* x, its scale, its zero point, w, ...: the second factor of a quantized operator is its fourth operand,
- * the bias of QLinearConv its ninth. */
+/* x, its scale, its zero point, w, ...: the second factor of a quantized operator is its fourth
+ * operand, the bias of QLinearConv its ninth. */
 static void test_quantized_operands(void **state) {
     (void)state;
-    const cd_graph_shape image = {.rank = 4, .dim = {1, 8, 6, 6}},
-                         filter = {.rank = 4, .dim = {16, 8, 3, 3}};
-    const cd_graph_shape matrix = {.rank = 2, .dim = {4, 8}}, square = {.rank = 2, .dim = {8, 8}},
-                         row = {.rank = 1, .dim = {16}};
+    const cd_graph_shape image = {.rank = 4, .dim = {1, 8, 6, 6}};
+    const cd_graph_shape filter = {.rank = 4, .dim = {16, 8, 3, 3}};
+    const cd_graph_shape matrix = {.rank = 2, .dim = {4, 8}};
+    const cd_graph_shape square = {.rank = 2, .dim = {8, 8}};
+    const cd_graph_shape row = {.rank = 1, .dim = {16}};
     char type[64];
     uint32_t x, m, y;
     cd_graph *g;
@@ -181,8 +184,8 @@ static void test_groups(void **state) {
     assert_null(r.group[second].why[1]);
     assert_int_equal(r.group[pool].allowed, 1);
     assert_non_null(strstr(r.group[pool].why[1], "no support line for max_pool2d"));
-    assert_int_equal(r.group[sum].allowed,
-                     1); /* the add behind conv and batch norm is in their group */
+    /* the add behind conv and batch norm is in their group */
+    assert_int_equal(r.group[sum].allowed, 1);
     assert_non_null(strstr(r.group[sum].why[1], "(add)"));
     assert_int_equal(r.group[group_of(&r, "dense", 0)].allowed, 3);
     assert_true(r.n_cut > 0 && r.n_joint == 0);
@@ -197,8 +200,8 @@ static void test_groups(void **state) {
     assert_true(told);
     cd_offload_match_done(&r);
     cd_offload_free(q);
-    q = parsed(
-        "host cpu\npattern npu conv_bn: conv2d -> batch_norm\nsupport npu add relu\n"); /* the cut does no harm */
+    /* the cut does no harm */
+    q = parsed("host cpu\npattern npu conv_bn: conv2d -> batch_norm\nsupport npu add relu\n");
     r = applied(&l, q, 0, NULL);
     assert_int_equal(r.group[sum].allowed, 3);
     for (uint32_t c = 0; c < r.n_cut; c++) assert_false(r.cut[c].stops);
@@ -225,8 +228,8 @@ static void test_joint(void **state) {
     }
     cd_offload_match_done(&r);
     cd_offload_free(q);
-    q = parsed(
-        "host cpu\npattern npu two: conv2d -> batch_norm -> relu -> conv2d -> batch_norm\n"); /* without add and relu it cannot */
+    /* without add and relu it cannot */
+    q = parsed("host cpu\npattern npu two: conv2d -> batch_norm -> relu -> conv2d -> batch_norm\n");
     r = applied(&l, q, 0, NULL);
     assert_int_equal(r.n_joint, 0);
     cd_offload_match_done(&r);
@@ -236,8 +239,8 @@ static void test_joint(void **state) {
 
 static void test_devices(void **state) {
     (void)state;
-    static const char *const four[] = {"cpu0", "npu0", "npu1", "ocl0"}, *const wrong[] = {"npu0",
-                                                                                          "cpu0"};
+    static const char *const four[] = {"cpu0", "npu0", "npu1", "ocl0"};
+    static const char *const wrong[] = {"npu0", "cpu0"};
     cd_network_loaded l = load("squeezenet-1.1");
     cd_offload_rules *q = parsed("host cpu\nsupport npu conv2d bias_add relu\nplace Conv_2 npu\n");
     cd_offload_net_match r = applied(&l, q, 4, four);
@@ -284,11 +287,11 @@ static void test_contradictions(void **state) {
     assert_ok(cd_offload_ops_list(&l, &a, &o, &err));
     const char *conv = o.graph.op[find(&o, "conv2d", 0)].name,
                *relu = o.graph.op[find(&o, "relu", 0)].name;
-    snprintf(text, sizeof text, "%splace %s npu\nplace %s cpu\n", all, conv,
-             relu); /* one group, two devices */
+    /* one group, two devices */
+    snprintf(text, sizeof text, "%splace %s npu\nplace %s cpu\n", all, conv, relu);
     refused(&l, text, CDMPP_EINVALID, 4, "line 3 places");
-    snprintf(text, sizeof text, "host cpu\nsupport npu conv2d bias_add\nplace %s npu\n",
-             conv); /* the group has a relu too */
+    /* the group has a relu too */
+    snprintf(text, sizeof text, "host cpu\nsupport npu conv2d bias_add\nplace %s npu\n", conv);
     refused(&l, text, CDMPP_EINVALID, 3, "no support line for relu");
     snprintf(text, sizeof text, "%srefuse npu relu where c>=64\nplace %s npu\n", all, relu);
     refused(&l, text, CDMPP_EINVALID, 4, "x.rules:3: refuse");
@@ -379,7 +382,8 @@ static void draw(uint64_t *g, char *text, size_t room) {
     assert_true(n < room);
 }
 
-/* From the operators up, without what offload_match.c knows: is operator k covered on the device by a support line, or by a match whose groups all may be there? */
+/* From the operators up, without what offload_match.c knows: is operator k covered on the device by
+ * a support line, or by a match whose groups all may be there? */
 static bool covered(const cd_offload_net_match *r, uint32_t k) {
     const cd_offload *f = &r->found;
     if (f->able[(size_t)k * f->n_device + 1]) return true;
@@ -409,8 +413,8 @@ static void test_drawn(void **state) {
             char text[2048];
             draw(&g, text, sizeof text);
             cd_offload_rules *q;
-            if (cd_offload_parse("x.rules", text, strlen(text), &q, &err))
-                continue; /* drawn contradictions */
+            /* drawn contradictions */
+            if (cd_offload_parse("x.rules", text, strlen(text), &q, &err)) continue;
             cd_offload_net_match r = applied(&l, q, 0, NULL);
             for (uint32_t i = 0; i < r.n_group; i++) {
                 bool each = true;
@@ -447,7 +451,8 @@ static void test_undefined(void **state) {
     cd_network_load_free(&l);
 }
 
-/* Operators that multiply and add, which an accelerator is for; and names that have no row of their own. */
+/* Operators that multiply and add, which an accelerator is for; and names that have no row of their
+ * own. */
 TEST(test_products_and_other_names) {
     static const char *const mac[] = {"Conv", "ConvTranspose", "ConvInteger",   "QLinearConv",
                                       "Gemm", "MatMul",        "MatMulInteger", "QLinearMatMul",

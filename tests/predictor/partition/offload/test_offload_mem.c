@@ -1,4 +1,5 @@
-/* Allocations of rules on a network, of the plan under them and of its sources fail: an error, nothing lost. The first hundred each, then fewer and fewer. */
+/* Allocations of rules on a network, of the plan under them and of its sources fail: an error,
+ * nothing lost. The first hundred each, then fewer and fewer. */
 #include <string.h>
 
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Networks under rules: the plan against every baseline and against brute force, what stands on cut edges, reasons, numbers in int8. */
+/* Networks under rules: the plan against every baseline and against brute force, what stands on cut
+ * edges, reasons, numbers in int8. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@ typedef struct {
     cd_offload_plan_options ask;
 } bench;
 
-/* A host of 20 GFLOP/s and 10 GB/s; device d `fast` times that; links of rate and latency between all. */
+/* A host of 20 GFLOP/s and 10 GB/s; device d `fast` times that; links of rate and latency between
+ * all. */
 static void time_all(bench *b, double fast, double rate, double latency) {
     const uint32_t D = b->r.n_device, n = b->r.n_group;
     b->seconds = calloc((size_t)n * D + 1, sizeof *b->seconds);
@@ -76,9 +78,10 @@ static void laws(const bench *b, const cd_offload_net_plan *o) {
     for (uint32_t g = 0; g < n; g++) {
         const cd_offload_group *x = &b->r.group[g];
         assert_true(o->where[g] < D);
+        /* unsupported never leaves */
         assert_true(
             ((o->joint[g] == UINT32_MAX ? x->allowed : x->together | x->allowed) >> o->where[g]) &
-            1); /* unsupported never leaves */
+            1);
         if (x->pin != CD_PLACE_FREE) assert_int_equal(o->where[g], x->pin);
         if (o->joint[g] != UINT32_MAX)
             assert_int_equal(o->where[g], b->r.joint[o->joint[g]].device);
@@ -276,8 +279,8 @@ static cd_network_loaded ssd(void) {
         snprintf(name[2], sizeof name[2], "flat%d", (int)k);
         all[k] = add(g, name[2], "Reshape", y, shape, NULL, 0);
     }
-    const cd_graph_attr axis = {.name = "axis", .kind = CD_GRAPH_ATTR_INT, .i = 1},
-                        last = {.name = "axis", .kind = CD_GRAPH_ATTR_INT, .i = 2};
+    const cd_graph_attr axis = {.name = "axis", .kind = CD_GRAPH_ATTR_INT, .i = 1};
+    const cd_graph_attr last = {.name = "axis", .kind = CD_GRAPH_ATTR_INT, .i = 2};
     assert_ok(cd_graph_add(g, "boxes", "Concat", all, 3, &axis, 1, &box, 1, &err));
     y = add(g, "scores", "Softmax", box, CD_GRAPH_NONE, &last, 1);
     const cd_dtype t = CD_F32;
@@ -297,9 +300,10 @@ static void test_ssd(void **state) {
     (void)state;
     bench b;
     cd_offload_net_plan o;
+    /* a costly link */
     with(&b, ssd(),
          "host cpu\nsupport npu conv2d relu transpose\nformat npu dtype=int8 layout=nhwc\n", 4,
-         50e6, 200e-6); /* a costly link */
+         50e6, 200e-6);
     assert_ok(cd_offload_plan_make(&b.ask, NULL, &o, &err));
     laws(&b, &o);
     for (uint32_t g = 0; g < b.r.n_group; g++) assert_int_equal(o.where[g], 0); /* all stays */
@@ -311,9 +315,10 @@ static void test_ssd(void **state) {
     assert_non_null(strstr(o.region[0].why, "us more"));
     cd_offload_net_plan_free(&o);
     done(&b);
+    /* a fast one: the backbone leaves */
     with(&b, ssd(),
          "host cpu\nsupport npu conv2d relu transpose\nformat npu dtype=int8 layout=nhwc\n", 40,
-         20e9, 1e-7); /* a fast one: the backbone leaves */
+         20e9, 1e-7);
     b.ask.start_s = 1e-8;
     b.ask.rate = 100e9;
     assert_ok(cd_offload_plan_make(&b.ask, NULL, &o, &err));
@@ -325,7 +330,8 @@ static void test_ssd(void **state) {
     done(&b);
 }
 
-/* Element-wise work on a device that is as fast: the link decides, and with `mac` nothing can bring it there. */
+/* Element-wise work on a device that is as fast: the link decides, and with `mac` nothing can bring
+ * it there. */
 static void test_no_mac(void **state) {
     (void)state;
     static const char elements[] =
@@ -372,8 +378,8 @@ static void test_three_devices(void **state) {
     for (uint32_t g = 0; g < b.r.n_group; g++) n[o.where[g]]++;
     assert_true(n[0] && n[1] && n[2]);
     bool between = false;
-    for (uint32_t k = 0; k < o.n_boundary;
-         k++) /* npu to gpu: no layout, though both are entered through it */
+    /* npu to gpu: no layout, though both are entered through it */
+    for (uint32_t k = 0; k < o.n_boundary; k++)
         if (o.boundary[k].from && o.boundary[k].to)
             between = true,
             assert_true(o.boundary[k].edge->n == 1 && o.boundary[k].edge->n_all == 3);
@@ -423,7 +429,8 @@ static void test_faults(void **state) {
 
 /* ---- what stands at the boundary ---- */
 
-/* By the words of BYOC: neighbours that undo each other go, kinds pass each other; how many are left of each kind. */
+/* By the words of BYOC: neighbours that undo each other go, kinds pass each other; how many are
+ * left of each kind. */
 static uint32_t reduced(const cd_offload_edge *e, bool layout) {
     int chain[8];
     uint32_t n = 0;
@@ -452,8 +459,8 @@ static void test_boundary(void **state) {
                                           (cd_offload_edge_layout)(x >> 8 & 1), 1e9};
         cd_offload_edge e;
         cd_offload_edge_make(&f, &t, &h, &e);
-        assert_int_equal(e.n, (f.dtype != t.dtype) +
-                                  (f.layout != t.layout)); /* what the ends are alone decides */
+        /* what the ends are alone decides */
+        assert_int_equal(e.n, (f.dtype != t.dtype) + (f.layout != t.layout));
         assert_int_equal(e.n, reduced(&e, false) + reduced(&e, true));
         assert_true(e.n <= e.n_all);
         cancelled += e.n_all - e.n;
@@ -466,15 +473,15 @@ static void test_boundary(void **state) {
                          : 0.5));
     }
     assert_true(cancelled > 100);
-    const cd_offload_edge_format host = {CD_OFFLOAD_EDGE_FLOAT32, CD_OFFLOAD_EDGE_NHWC, 4e9},
-                                 npu8 = {CD_OFFLOAD_EDGE_INT8, CD_OFFLOAD_EDGE_NCHW, 4e9};
+    const cd_offload_edge_format host = {CD_OFFLOAD_EDGE_FLOAT32, CD_OFFLOAD_EDGE_NHWC, 4e9};
+    const cd_offload_edge_format npu8 = {CD_OFFLOAD_EDGE_INT8, CD_OFFLOAD_EDGE_NCHW, 4e9};
     cd_offload_edge e;
     cd_buf b = {0};
     cd_offload_edge_make(&host, &npu8, &host, &e);
     cd_offload_edge_print(&e, &b);
     assert_string_equal(b.p, "quantise float32 -> int8, layout nhwc -> nchw");
-    assert_close(e.s_per_byte, (5 / 8.0 + 2 / 8.0) / 4e9, 1e-12,
-                 0); /* 4 bytes read and 1 written; 1 and 1 */
+    /* 4 bytes read and 1 written; 1 and 1 */
+    assert_close(e.s_per_byte, (5 / 8.0 + 2 / 8.0) / 4e9, 1e-12, 0);
     const cd_place_link l = cd_offload_edge_link(
         &(cd_place_link){.from = 0, .to = 1, .latency_s = 1e-6, .bytes_per_s = 1e9}, &e, 2e-6);
     assert_close(l.convert_s, 4e-6, 1e-12, 0);

@@ -1,4 +1,5 @@
-/* Rules read, matched and paid for: against brute force on drawn chains, and every contradiction by its lines. */
+/* Rules read, matched and paid for: against brute force on drawn chains, and every contradiction by
+ * its lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +87,8 @@ static void by_the_book(void **state) {
     assert_true(o.match[0].n_op == 3 && o.match[0].taken && o.match[0].line == 3);
     assert_string_equal(o.match[1].pattern, "conv_bias"); /* overlaps: kept, not taken */
     assert_true(o.member[o.match[1].first] == 0 && !o.match[1].taken);
-    assert_true(o.member[o.match[2].first] == 3 &&
-                o.match[2].taken); /* the grouped one; the big one is refused */
+    /* the grouped one; the big one is refused */
+    assert_true(o.member[o.match[2].first] == 3 && o.match[2].taken);
     static const bool able[] = {true, false, true, false, false, false, false, true};
     for (uint32_t k = 0; k < 8; k++) assert_true(o.able[k * 2] && o.able[k * 2 + 1] == able[k]);
     assert_string_equal(o.why[1 * 2 + 1], "no support line for bias_add");
@@ -120,8 +121,9 @@ static void contradictions(void **state) {
                 4, "line 3 places head.relu on npu");
     contradicts("host cpu\nsupport npu relu\nplace tail.* npu\n", CDMPP_ESCHEMA, 3,
                 "no operator of that name");
-    cd_offload_rules *r = parsed("host cpu\npattern npu p: conv2d -> bias_add\nplace stem.bias "
-                                 "npu\n"); /* by a pattern it can */
+    /* by a pattern it can */
+    cd_offload_rules *r =
+        parsed("host cpu\npattern npu p: conv2d -> bias_add\nplace stem.bias npu\n");
     const cd_offload_graph g = {8, 7, by_hand, in};
     cd_offload o;
     assert_ok(cd_offload_apply(r, &g, &o, &err));

@@ -124,7 +124,8 @@ static void chain_is_chain(void **state) {
     }
 }
 
-/* The cut of two devices against elimination: a third device that supports nothing changes the method only. */
+/* The cut of two devices against elimination: a third device that supports nothing changes the
+ * method only. */
 static void cut_equals_elimination(void **state) {
     (void)state;
     static made_part m;
@@ -177,10 +178,10 @@ static void regions_are_convex(void **state) {
                 for (uint32_t b = a + 1; b < R; b++)
                     for (uint32_t c = a + 1; c < b && !reach[a][b]; c++)
                         reach[a][b] = (read[a][c] || reach[a][c]) && (read[c][b] || reach[c][b]);
-        for (uint32_t a = 0; a < R; a++)
+        for (uint32_t a = 0; a < R; a++) /* maximal */
             for (uint32_t b = a + 1; b < R; b++)
                 assert_false(read[a][b] && r.region[a].device == r.region[b].device &&
-                             !reach[a][b]); /* maximal */
+                             !reach[a][b]);
         double sum = 0;
         for (uint32_t i = 0; i < R; i++) sum += r.region[i].seconds;
         double all = 0;

@@ -1,4 +1,5 @@
-/* 5,000 operators on 4 devices: bounds hold, in time; long chains and wide fans do not overflow anything. */
+/* 5,000 operators on 4 devices: bounds hold, in time; long chains and wide fans do not overflow
+ * anything. */
 #include <stdlib.h>
 #include <time.h>
 

@@ -1,4 +1,5 @@
-/* The written 0/1 problem of two operators on two devices, line by line, as one would write it by hand. */
+/* The written 0/1 problem of two operators on two devices, line by line, as one would write it by
+ * hand. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@
 
 static cdmpp_err err;
 
-/* Operator 0 hands 1000 bytes to operator 1; a link leads from device 0 to 1 alone: 0.125 s and 4000 bytes a second. */
+/* Operator 0 hands 1000 bytes to operator 1; a link leads from device 0 to 1 alone: 0.125 s and
+ * 4000 bytes a second. */
 static const cd_place_op op[] = {{"a", CD_PLACE_FREE, NULL}, {"b", CD_PLACE_FREE, NULL}};
 static const cd_place_value value[] = {{.from = 0, .bytes = 1000, .first = 0, .n_to = 1}};
 static const uint32_t to[] = {1};
@@ -62,7 +64,8 @@ static void test_makespan(void **state) {
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         if (!strstr(b.p, row[k])) fail_msg("no\n%sin\n%s", row[k], b.p);
     assert_null(strstr(b.p, "c_0_1_0")); /* no link leads back */
-    /* far: the slowest place of each and the copy; a reader on 1 waits for it where both are there */
+    /* far: the slowest place of each and the copy; a reader on 1 waits for it where both are
+     * there */
     const char *wait = strstr(b.p, ": s_1 - c_0_0_1 - ");
     double far[2], rest;
     assert_int_equal(
@@ -83,7 +86,8 @@ static void test_makespan(void **state) {
     cd_buf_free(&b);
 }
 
-/* Two values may be copied on one link, two operators be on one device: what is 1 in a row makes it the plain order "later begins when the first has ended". */
+/* Two values may be copied on one link, two operators be on one device: what is 1 in a row makes it
+ * the plain order "later begins when the first has ended". */
 TEST(test_orders_of_copies_and_operators) {
     static const cd_place_op three[] = {
         {"a", CD_PLACE_FREE, NULL}, {"b", CD_PLACE_FREE, NULL}, {"c", CD_PLACE_FREE, NULL}};
@@ -91,11 +95,11 @@ TEST(test_orders_of_copies_and_operators) {
                                           {.from = 1, .bytes = 2000, .first = 1, .n_to = 1}};
     static const uint32_t reader[] = {2, 2};
     static const double s[] = {0.5, 0.25, 3, 5, 1, 2};
+    /* the two that are always 1 in it and the choice; microseconds */
     static const struct {
         const char *form;
         double binaries, after;
     } t[] = {
-        /* the two that are always 1 in it and the choice; microseconds */
         {": c_1_0_1 - c_0_0_1 - %lf q_0_1_0_1 - %lf z_0_0_1 - %lf z_1_0_1 >= - %lf", 3, 375000},
         {": c_0_0_1 - c_1_0_1 + %lf q_0_1_0_1 - %lf z_0_0_1 - %lf z_1_0_1 >= - %lf", 2, 625000},
         {": s_1 - s_0 - %lf o_0_1 - %lf x_0_0 - %lf x_1_0 >= - %lf", 3, 500000},

@@ -1,4 +1,5 @@
-/* What others leave of processors, and what the plan makes of it. Shares are given; only the last test looks at this machine. */
+/* What others leave of processors, and what the plan makes of it. Shares are given; only the last
+ * test looks at this machine. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +57,8 @@ TEST(a_processor_is_looked_at_once) {
     end(&log);
 }
 
-/* Our own threads may run anywhere as soon as one device has no processor of its own: then those of the others tell nothing alone. */
+/* Our own threads may run anywhere as soon as one device has no processor of its own: then those of
+ * the others tell nothing alone. */
 TEST(all_processors_count_where_one_is_not_known) {
     static const struct {
         uint32_t n;
@@ -84,7 +86,8 @@ static void left(double a, double b, double c, double d, double e) {
     (void)fflush(p.o->log->out);
 }
 
-/* Both devices of a processor are slower; a little that others use is nothing; 0 is no measurement. */
+/* Both devices of a processor are slower; a little that others use is nothing; 0 is no
+ * measurement. */
 TEST(programs_take_longer_by_what_is_left) {
     cd_partition_options o = {.run = true};
     cd_log log;
@@ -92,8 +95,8 @@ TEST(programs_take_longer_by_what_is_left) {
     left(0.5, 1, 0.5, 0.95, 0);
     const double want[N] = {2, 2, 6, 4, 5};
     for (int d = 0; d < N; d++) assert_close(p.machine.device[d].scale, want[d], 1e-12, 0);
-    for (int d = 0; d < N; d++)
-        assert_true(p.source[d].left == p.left[d]); /* for the plan's file */
+    /* for the plan's file */
+    for (int d = 0; d < N; d++) assert_true(p.source[d].left == p.left[d]);
     assert_non_null(strstr(
         said,
         "others use the processor of cpu0: 50 % of it is left, and the plan counts with that\n"));

@@ -1,4 +1,5 @@
-/* What a run says of the plan: the candidate that measured best is kept, and a disturbed measurement is called so. Times are given, nothing is run. */
+/* What a run says of the plan: the candidate that measured best is kept, and a disturbed
+ * measurement is called so. Times are given, nothing is run. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Devices of a plan: which there are without a description, which device of a model each is, its target, its memory, how far off its times may be. */
+/* Devices of a plan: which there are without a description, which device of a model each is, its
+ * target, its memory, how far off its times may be. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,9 +102,9 @@ TEST(usual_devices) {
     assert_string_equal(c->target, "llvm -keys=cpu -mcpu=core-avx2 -num-cores=1 -model=zen5-avx2");
     assert_non_null(strstr(said, "no --machine: "));
     assert_null(strstr(said, "two models"));
+    /* somebody measured networks there */
     assert_true(p.by[0].model && p.by[0].model == p.by[2].model &&
-                hypot(p.source[0].stands_spread, p.source[0].costs_spread) ==
-                    0); /* somebody measured networks there */
+                hypot(p.source[0].stands_spread, p.source[0].costs_spread) == 0);
     end();
     static const char *const wrong[] = {"gpu0", "cpu", "cpux", "cpu0x", "cpu4096", "ocl2"};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
@@ -119,8 +120,10 @@ TEST(usual_devices) {
 }
 
 TEST(which_device_of_the_model) {
-    const char *own[] = {"zen5-avx512", "cpu1=zen5-avx2"}, *wrong[] = {"cpu7=zen5-avx2"},
-               *unknown[] = {"cpu1=nobody", "cpu0=zen5-avx2"}, *alias[] = {"fast"};
+    const char *own[] = {"zen5-avx512", "cpu1=zen5-avx2"};
+    const char *wrong[] = {"cpu7=zen5-avx2"};
+    const char *unknown[] = {"cpu1=nobody", "cpu0=zen5-avx2"};
+    const char *alias[] = {"fast"};
     begin(one, 1);
     o.devices = "cpu0,cpu1", o.as = (cd_texts){2, own};
     assert_ok(make());
@@ -142,9 +145,8 @@ TEST(which_device_of_the_model) {
     begin(one, 1);
     o.devices = "cpu0,cpu1", o.as = (cd_texts){2, unknown};
     assert_status(make(), CDMPP_EMODEL);
-    assert_non_null(
-        strstr(err.msg,
-               "no model knows device 'nobody', which cpu1 is; known are zen5-avx2, zen5-avx512"));
+    assert_non_null(strstr(err.msg, "no model knows device 'nobody', which cpu1 is; --list-devices "
+                                    "tells all, known are zen5-avx2, zen5-avx512"));
     end();
     begin(one, 1);
     o.devices = "cpu0";
@@ -158,7 +160,8 @@ TEST(which_device_of_the_model) {
     end();
 }
 
-/* The most similar one of its kind; a processor of this machine is never a device of another kind. */
+/* The most similar one of its kind; a processor of this machine is never a device of another
+ * kind. */
 TEST(who_stands_in) {
     const char *box[] = {"box"}, *board[] = {"board"};
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
@@ -170,15 +173,16 @@ TEST(who_stands_in) {
     const size_t at =
         (size_t)cd_model_find_device(p.by[0].model, p.by[0].device, strlen(p.by[0].device));
     assert_true(cd_model_set_vector(&p.models, p.by[0].model, at, has));
-    const cd_device_doubt law = cd_model_device_doubt(p.by[0].model, at, want, has);
+    const cd_device_doubt law = cd_model_device_doubt(p.by[0].model, at, want, has, false);
     for (int d = 0; d < 2; d++)
         assert_close(hypot(p.source[d].stands_spread, p.source[d].costs_spread),
                      hypot(law.shift, cd_network_cost_spread(p.models.costs)), 1e-9, 0);
     for (int d = 0; d < 2; d++) assert_close(p.source[d].stands_own, law.own, 1e-9, 0);
     assert_true(law.shift >= CD_DEVICE_LAW_LEAST_SHIFT && law.own > 0);
-    const char *first = strstr(said, "no model knows box: ");
+    const char *first = strstr(said, "box is not in the model: ");
     assert_non_null(first);
-    assert_null(strstr(first + 1, "no model knows box")); /* once */
+    assert_null(strstr(first + 1, "box is not in the model"));   /* once */
+    assert_null(strstr(said, "no network was measured on box")); /* one sentence for both */
     assert_string_equal(p.machine.device[0].target,
                         "llvm -keys=cpu -mcpu=core-avx2 -num-cores=1 -model=box");
     end();
@@ -190,7 +194,8 @@ TEST(who_stands_in) {
     end();
 }
 
-/* The models know one device and nobody says that a processor is it: then it is looked at, and said where it is not. */
+/* The models know one device and nobody says that a processor is it: then it is looked at, and said
+ * where it is not. */
 TEST(the_only_device) {
     for (int exact = 0; exact < 2; exact++) {
         char text[1000];
@@ -214,18 +219,46 @@ TEST(the_only_device) {
         assert_ok(make());
         assert_int_equal(p.source[0].guessed && p.source[1].guessed, !exact);
         assert_string_equal(p.source[1].host, p.models.host);
-        const char *first = strstr(said, "no model knows the machine that the plan is for (");
+        const char *first = strstr(said, "this CPU (");
         assert_int_equal(first != NULL, !exact);
-        assert_true(!first || (strstr(first, "): zen5-avx2 of the model stands for it") &&
-                               !strstr(first + 1, "no model knows the machine")));
+        assert_true(!first || (strstr(first, ") is not in the model: zen5-avx2 stands in; ") &&
+                               !strstr(first + 1, "this CPU (")));
         end();
         begin(one, 1);
         p.models.v[0].n_device = 1;
         o.devices = "cpu0", o.as = (cd_texts){1, as}; /* somebody says it */
         assert_ok(make());
-        assert_true(!p.source[0].guessed && !p.source[0].host && !strstr(said, "no model knows"));
+        assert_true(!p.source[0].guessed && !p.source[0].host && !strstr(said, "not in the model"));
+        end();
+        /* this machine beside a named device */
+        const char *own[] = {"cpu0=zen5-avx2", "cpu1=here"};
+        begin(one, 1);
+        p.models.v[0].n_device = 1;
+        o.devices = "cpu0,cpu1", o.as = (cd_texts){2, own};
+        assert_ok(make());
+        assert_true(!p.source[0].host && p.source[1].host &&
+                    !strcmp(p.machine.device[1].as, "zen5-avx2"));
         end();
     }
+}
+
+/* Without a description a device is one of this machine: none that is not here is planned with. The
+ * loader of OpenCL looks for drivers in this folder. */
+TEST(an_opencl_device_that_is_not_here) {
+    const char *as[] = {"zen5-avx2"};
+    setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+    begin(one, 1);
+    o.devices = "cpu0,ocl0", o.as = (cd_texts){1, as};
+    assert_status(make(), CDMPP_EBACKEND);
+    assert_non_null(strstr(err.msg, "ocl0 is not on this machine ("));
+    end();
+    begin(one, 1);
+    o.as = (cd_texts){1, as};
+    assert_ok(make());
+    assert_non_null(strstr(said, "ocl0 is not on this machine ("));
+    for (uint32_t k = 0; k < p.machine.n; k++) assert_string_equal(p.machine.device[k].kind, "cpu");
+    end();
+    unsetenv("OCL_ICD_VENDORS");
 }
 
 /* A device that is no processor cannot be looked at. */
@@ -247,16 +280,18 @@ TEST(the_only_device_for_a_card) {
 /* A card of a file: another kind, its own memory, links to the processor. */
 TEST(a_machine_of_a_file) {
     char text[1200];
-    const char *times[] = {"card=30"}, *target[] = {"llvm -mcpu=all", "card=cuda -x=1"},
-               *two[] = {MODEL, OLDER};
+    const char *times[] = {"card=30"};
+    const char *target[] = {"llvm -mcpu=all", "card=cuda -x=1"};
+    const char *two[] = {MODEL, OLDER};
     const int n = snprintf(text, sizeof text, machine, links);
     begin(two, 2);
     o.machine = tmp_put(&dir, "machine.json", text, (size_t)n), o.times = (cd_texts){1, times};
     assert_ok(make());
     assert_true(p.machine.n == 2 && p.machine.device[1].times == 30 &&
                 p.machine.device[0].times <= 1);
+    /* the host's memory is not the device's own */
     assert_true(p.machine.device[1].mem_gb == 16 * 1.073741824 &&
-                !(p.machine.device[0].mem_gb > 0)); /* the host's memory is not the device's own */
+                !(p.machine.device[0].mem_gb > 0));
     assert_true(p.by[1].here && p.by[1].there && !p.by[0].here);
     assert_close(hypot(p.source[1].stands_spread, p.source[1].costs_spread),
                  hypot(log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95),
@@ -305,4 +340,5 @@ TEST(stages_need_processors) {
 }
 
 TESTS(set_up, tear_down, usual_devices, which_device_of_the_model, who_stands_in, the_only_device,
-      the_only_device_for_a_card, a_machine_of_a_file, stages_need_processors)
+      an_opencl_device_that_is_not_here, the_only_device_for_a_card, a_machine_of_a_file,
+      stages_need_processors)

@@ -1,14 +1,17 @@
-/* Which convolutions of a network are merged: the best of all ways by the cost model's times; nothing where that is no better; run, values are those of the network as it is. */
+/* Which convolutions of a network are merged: the best of all ways by the cost model's times;
+ * nothing where that is no better; run, values are those of the network as it is. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "check.h"
 #include "made_net.h"
-#include "predictor/partition/plan/partition_merge.c" /* all ways to part a set; networks with sets that nobody chose */
+/* all ways to part a set; networks with sets that nobody chose */
+#include "predictor/partition/plan/partition_merge.c"
 #include "scratch.h"
 
-static const char *model[] = {"tests/golden/model_v1.cdmpp"}, *as[] = {"zen5-avx2"},
-                  *target[] = {"llvm"};
+static const char *model[] = {"tests/golden/model_v1.cdmpp"};
+static const char *as[] = {"zen5-avx2"};
+static const char *target[] = {"llvm"};
 static const char *path;
 static cd_partition_options o;
 static cd_partition p;
@@ -72,7 +75,8 @@ TEST(test_ways) {
     assert_int_equal(sets_of(&all, (uint32_t[]){0, 1, 2, 3, 4}, out), 0);
 }
 
-/* Costs of operators one after the other add up, so sets that are decided one by one are the best together. */
+/* Costs of operators one after the other add up, so sets that are decided one by one are the best
+ * together. */
 TEST(test_best) {
     open_with(CD_PARTITION_STAGES_MERGE, "cpu0", false);
     assert_ok(cd_partition_compute(&p, &err));
@@ -102,7 +106,8 @@ TEST(test_best) {
     cd_partition_free(&p);
 }
 
-/* Stages side by side are the alternative: merging is never predicted to be worse than what they do without it. */
+/* Stages side by side are the alternative: merging is never predicted to be worse than what they do
+ * without it. */
 TEST(test_both) {
     double without = 0;
     for (int how = CD_PARTITION_STAGES_PARALLEL; how <= CD_PARTITION_STAGES_BOTH; how++) {
@@ -112,8 +117,8 @@ TEST(test_both) {
         const bool beside = how == CD_PARTITION_STAGES_PARALLEL || how == CD_PARTITION_STAGES_BOTH;
         double alone = 0;
         for (uint32_t i = 0; i < p.plain.net->n_op; i++) alone += p.plain.solo_s[i];
-        assert_close(p.plain.alone_s, alone, 1e-12,
-                     0); /* one after the other waits for nobody, however wide stages are */
+        /* one after the other waits for nobody, however wide stages are */
+        assert_close(p.plain.alone_s, alone, 1e-12, 0);
         assert_close(p.plain.stages_s, beside ? without : p.plain.alone_s, 1e-12, 0);
         assert_true(!p.merged.has || (p.merged.n_set && p.merged.in.stages_s < p.plain.stages_s));
         assert_true(how >= CD_PARTITION_STAGES_MERGE || !p.merged.has);
@@ -121,7 +126,8 @@ TEST(test_both) {
     }
 }
 
-/* Sets that are merged whatever that costs: what runs is the merged network, and its results are those of the other. */
+/* Sets that are merged whatever that costs: what runs is the merged network, and its results are
+ * those of the other. */
 TEST(test_run) {
     cd_affinity here;
     cd_affinity_get(&here);

@@ -1,4 +1,5 @@
-/* A network of small branches packed onto two units: the plan by a cost model, the run with all its ways, and what is refused. */
+/* A network of small branches packed onto two units: the plan by a cost model, the run with all its
+ * ways, and what is refused. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,9 @@
 #include "predictor/partition/report/report.h"
 #include "profiler/host/host.h"
 
-static const char *const model[] = {"tests/golden/model_v1.cdmpp"}, *const as[] = {"zen5-avx2"},
-                         *const target[] = {"llvm"};
+static const char *const model[] = {"tests/golden/model_v1.cdmpp"};
+static const char *const as[] = {"zen5-avx2"};
+static const char *const target[] = {"llvm"};
 static const char *path;
 
 static int up(void **state) {
@@ -108,8 +110,8 @@ static void a_run(void **state) {
     assert_int_equal(p.way[CD_PACK_ONE_THREAD].ran.waits, 0);
     assert_true(p.way[CD_PACK_ONE_BEHIND_THE_OTHER].ran.waits > 18);
     assert_int_equal(p.way[CD_PACK_PLAN].ran.calls, p.calls.first[2]);
-    assert_true(p.way[CD_PACK_PLAN].ran.waits <=
-                p.calls.n_wait); /* what a unit has waited for it does not wait for again */
+    /* what a unit has waited for it does not wait for again */
+    assert_true(p.way[CD_PACK_PLAN].ran.waits <= p.calls.n_wait);
     for (uint32_t k = 0; k < p.net.n_work; k++)
         assert_int_equal(p.measured.work[k].n_part, p.net.work[k].n_part);
     cd_partition_report_pack(&p, &text);

@@ -1,4 +1,5 @@
-/* What is uncertain of the times on each device of a plan: each warning once for each device of the models, in its words. */
+/* What is uncertain of the times on each device of a plan: each warning once for each device of the
+ * models, in its words. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,17 +52,43 @@ TEST(stand_ins) {
     cd_partition_say_stand_in(&p, 0);
     p.source[0].guessed = true;
     cd_partition_say_stand_in(&p, 0);
-    heard("x: warning: no model knows chip-a: t4 of the model stands for it. Times there may be "
-          "1.9 times shorter or longer\n"
-          "x: warning: no model knows chip-b, nor another of its kind: t4 of the model stands for "
-          "it. Its times are multiplied by the ratio of both rooflines, and may be 10 times "
-          "shorter or longer\n"
-          "x: warning: no model knows chip-a: t4 of the model stands for it; how far off that is, "
-          "nobody knows\n"
-          "x: warning: no model knows a0: t4 of the model stands for it; how far off that is, "
-          "nobody knows\n"
-          "x: warning: no model knows the machine that the plan is for: t4 of the model stands for "
-          "it; how far off that is, nobody knows\n");
+    heard(
+        "x: warning: chip-a is not in the model: t4 stands in; for that alone times may be off by "
+        "up to 1.9x, and intervals allow for it\n"
+        "x: warning: no model knows chip-b, nor another of its kind: t4 of the model stands for "
+        "it. Its times are multiplied by the ratio of both rooflines, and may be 10 times shorter "
+        "or longer\n"
+        "x: warning: chip-a is not in the model: t4 stands in; times may be off, how far is not "
+        "known\n"
+        "x: warning: a0 is not in the model: t4 stands in; times may be off, how far is not known\n"
+        "x: warning: this CPU () is not in the model: t4 stands in; times may be off, how far is "
+        "not known. For yours: cdmpp-tune calibrate (5 minutes)\n");
+}
+
+/* A device that nobody measured and networks that nobody measured there are one doubt, in one
+ * sentence. A plan of a file may be of another machine. */
+TEST(one_warning_of_a_device) {
+    begin();
+    p.source[0].stands = p.source[2].stands = "t4";
+    p.source[0].stands_spread = p.source[2].stands_spread = log(1.5);
+    p.source[0].costs_spread = p.source[2].costs_spread = log(1.5);
+    p.source[2].guessed = true;
+    p.source[2].host = "AMD EPYC, zen3";
+    options.plan = "a.plan.json";
+    for (uint32_t k = 0; k < 3; k++)
+        cd_partition_say_stand_in(&p, k), cd_partition_say_costs(&p, k);
+    heard("x: warning: chip-a is not in the model: t4 stands in; for that alone times may be off "
+          "by up to 2.6x, and intervals allow for it\n"
+          "x: warning: the machine that the plan is for (AMD EPYC, zen3) is not in the model: t4 "
+          "stands in; for that alone times may be off by up to 2.6x, and intervals allow for it\n");
+}
+
+/* Of this machine, for which the device of the same name stands, it is said besides. */
+TEST(this_machine_is_another_device) {
+    begin();
+    p.source[1].guessed = true;
+    assert_true(!cd_partition_was_there(&p, 1));
+    heard("");
 }
 
 /* A law that is lent is named with the device that it was measured on. */
@@ -102,7 +129,8 @@ TEST(costs_and_models) {
         "need not\n");
 }
 
-/* A plan of a file repeats what it was made with, where this command has asked nobody; what is unlike the training it says in any case. */
+/* A plan of a file repeats what it was made with, where this command has asked nobody; what is
+ * unlike the training it says in any case. */
 TEST(said_again) {
     begin();
     cd_shard_plan_source of_file[3] = {p.source[0], p.source[1], p.source[2]};
@@ -124,8 +152,8 @@ TEST(said_again) {
           "trained on (range of features 50 %): do not rely on it\n"
           "x: warning: m.cdmpp does not say what it was trained on: types, operators and "
           "intrinsics that it has not seen cannot be told (train it again)\n"
-          "x: warning: no model knows chip-b: t4 of the model stands for it; how far off that is, "
-          "nobody knows\n"
+          "x: warning: chip-b is not in the model: t4 stands in; times may be off, how far is not "
+          "known\n"
           "x: warning: a0 and b0 are predicted by two models: what one of them gets wrong, the "
           "other need not\n"
           "x: warning: net: 50 % of the time on b0 is of programs unlike those that the model was "
@@ -149,7 +177,8 @@ TEST(the_batch_is_said) {
     said = NULL;
 }
 
-/* Only where the order of the devices decides: they prefer two layouts, nobody named one, and the network has images. */
+/* Only where the order of the devices decides: they prefer two layouts, nobody named one, and the
+ * network has images. */
 TEST(the_layout_is_said) {
     cd_shard_net_op op[2] = {{.type = "Relu"}, {.type = "Conv"}};
     for (int images = 0; images < 2; images++) {
@@ -175,5 +204,5 @@ TEST(the_layout_is_said) {
     }
 }
 
-TESTS(NULL, NULL, stand_ins, costs_that_are_lent, costs_and_models, said_again, the_batch_is_said,
-      the_layout_is_said)
+TESTS(NULL, NULL, stand_ins, one_warning_of_a_device, this_machine_is_another_device,
+      costs_that_are_lent, costs_and_models, said_again, the_batch_is_said, the_layout_is_said)

@@ -1,4 +1,5 @@
-/* The page and the trace of a plan: the data of the page read back, beside the plan and its replay. */
+/* The page and the trace of a plan: the data of the page read back, beside the plan and its
+ * replay. */
 #include <stdlib.h>
 #include <string.h>
 

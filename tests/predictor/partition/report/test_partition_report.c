@@ -1,4 +1,5 @@
-/* What a partition prints, from one whose every number is another one: text line by line, JSON key by key. */
+/* What a partition prints, from one whose every number is another one: text line by line, JSON key
+ * by key. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,9 @@ static cdmpp_err err;
 
 /* ---- a partition: two devices of two memories, three operators, the first split ---- */
 enum { OPS = 3, BASES = 4 };
-static cd_shard_plan_part part0[] = {{0, 0, 3, 0.25}, {1, 3, 8, 0.375}}, part1[] = {{1, 0, 0, 0.5}},
-                          part2[] = {{0, 0, 0, 1}};
+static cd_shard_plan_part part0[] = {{0, 0, 3, 0.25}, {1, 3, 8, 0.375}};
+static cd_shard_plan_part part1[] = {{1, 0, 0, 0.5}};
+static cd_shard_plan_part part2[] = {{0, 0, 0, 1}};
 static const double alone0[] = {1, 2}, alone1[] = {INFINITY, 0.5}, alone2[] = {1, 4};
 static cd_shard_plan_op op[OPS];
 static const char *device[] = {"cpu0", "ocl0"};
@@ -139,8 +141,8 @@ static void test_best_alone(void **state) {
     uint32_t d;
     (void)state;
     make();
-    assert_close(cd_partition_alone_s(&p, false), 5, 0,
-                 0); /* not the slower of the devices, nor what is no device */
+    /* not the slower of the devices, nor what is no device */
+    assert_close(cd_partition_alone_s(&p, false), 5, 0, 0);
     assert_close(cd_partition_alone_s(&p, true), 8, 0, 0);
     base[1].predicted_s = INFINITY, base[0].measured_s = NAN;
     assert_close(cd_partition_alone_s(&p, false), 6, 0, 0);
@@ -247,8 +249,10 @@ static void test_json(void **state) {
 
 /* ---- stages: block 0 has {a > b | c} and then {a}; the numbers are those of the network ---- */
 static void test_stages(void **state) {
-    static const uint32_t first[] = {0, 2, 3}, order[] = {0, 1, 2}, one[] = {0, 1},
-                          in_net[] = {2, 0, 1};
+    static const uint32_t first[] = {0, 2, 3};
+    static const uint32_t order[] = {0, 1, 2};
+    static const uint32_t one[] = {0, 1};
+    static const uint32_t in_net[] = {2, 0, 1};
     static cd_stage_step steps[] = {{.n_group = 2, .first = first, .op = order, .seconds = 0.5},
                                     {.n_group = 1, .first = one, .op = order, .seconds = 0.25}};
     static cd_partition_stage stage[2];
@@ -320,6 +324,11 @@ static void test_text(void **state) {
     cd_partition_report_text(&p, false, &b);
     assert_true(!strncmp(
         b.p, "net, batch 16, on cpu0 (zen) + ocl0 30 times as slow; 3 operators; rho 1.25\n", 76));
+    p.source[0].guessed = true; /* this machine is another one */
+    cd_buf_clear(&b);
+    cd_partition_report_text(&p, false, &b);
+    assert_true(!strncmp(b.p, "net, batch 16, on cpu0 (as zen) + ocl0 ", 39));
+    p.source[0].guessed = false;
     assert_non_null(strstr(
         b.p, "\nplan            predicted   gain of at most   measured     gain     error\n"));
     has(b.p, "\ncpu0            @   0.833x of 3.000x  @   1.000x   -25.0 %\n",
@@ -377,8 +386,9 @@ static void test_text_of_a_run(void **state) {
     p.run.max_error = 0, p.run.now.failures = p.run.now.replans = 0;
     cd_buf_clear(&b);
     cd_partition_report_text(&p, false, &b);
+    /* all operators after a run */
     has(b.p, "\n   1  @  @  @  @  Add                  b                             ocl0\n",
-        (const double[]){0.5, 0.5, 0.25, 14}); /* all operators after a run */
+        (const double[]){0.5, 0.5, 0.25, 14});
     assert_non_null(strstr(b.p, "; values: equal\n"));
     p.run.max_error = NAN;
     cd_buf_clear(&b);

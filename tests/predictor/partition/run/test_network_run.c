@@ -1,4 +1,5 @@
-/* Small networks run here with schedules of a book: values, what is drawn and said so, times that fit each other. */
+/* Small networks run here with schedules of a book: values, what is drawn and said so, times that
+ * fit each other. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,8 @@ static void test_book(void **state) {
     cd_network_load_free(&l);
 }
 
-/* Replays of measured times: of one worker their sum; of more not above it and not below the longest. */
+/* Replays of measured times: of one worker their sum; of more not above it and not below the
+ * longest. */
 static void test_replay(void **state) {
     (void)state;
     cd_network_loaded l = load(DATA "recurrent.onnx");

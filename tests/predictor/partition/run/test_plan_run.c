@@ -1,4 +1,5 @@
-/* Plans run here: parts, copies and joins give what the unsplit network gives, whatever is cut how and wherever it runs. */
+/* Plans run here: parts, copies and joins give what the unsplit network gives, whatever is cut how
+ * and wherever it runs. */
 #include "check.h"
 #include "made_plan.h"
 

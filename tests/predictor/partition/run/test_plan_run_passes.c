@@ -1,4 +1,5 @@
-/* Plans that run on three devices, on OpenCL's, that lose a device, that a device slows: right values, bytes, plans. */
+/* Plans that run on three devices, on OpenCL's, that lose a device, that a device slows: right
+ * values, bytes, plans. */
 #include "check.h"
 #include "made_plan.h"
 #include "noopencl.h"
@@ -120,7 +121,8 @@ static void test_kernels(void **state) {
     on_opencl("opencl", 1);
 }
 
-/* Bytes within a memory: parts by channels are copied together for who reads all of them. By rows nothing is. */
+/* Bytes within a memory: parts by channels are copied together for who reads all of them. By rows
+ * nothing is. */
 static void test_within(void **state) {
     (void)state;
     mp p = chain(4, 6);
@@ -325,7 +327,8 @@ static void test_failure_planned(void **state) {
     mp_free(&p);
 }
 
-/* A device gets slower by far: less is given to it, and that is faster. Without that the plan stays. */
+/* A device gets slower by far: less is given to it, and that is faster. Without that the plan
+ * stays. */
 static void test_drift(void **state) {
     (void)state;
     mp p = chain(8, 24);

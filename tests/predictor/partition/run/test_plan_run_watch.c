@@ -18,7 +18,8 @@ static mp chain(int channels, int edge, uint32_t n_device) {
 
 enum { ENOUGH = 25 };
 
-/* Whatever was seen, device b will take a hundredth of a microsecond: no plan ever takes as long as it was said to. */
+/* Whatever was seen, device b will take a hundredth of a microsecond: no plan ever takes as long as
+ * it was said to. */
 static cdmpp_status lie(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part,
                         cd_shard_plan_estimate *out, cdmpp_err *err) {
     const cd_plan_run *r = ctx;
@@ -106,7 +107,8 @@ static cd_shard_plan *on_three(mp *p) {
     return q;
 }
 
-/* What was seen before a device failed is no judgement of the plan behind it: passes in a row begin again. */
+/* What was seen before a device failed is no judgement of the plan behind it: passes in a row begin
+ * again. */
 static void test_failure_within_patience(void **state) {
     (void)state;
     mp p = chain(4, 12, 3);
@@ -129,7 +131,8 @@ static void test_failure_within_patience(void **state) {
     mp_free(&p);
 }
 
-/* A plan that lost a device while it was compared is told by no number of its own, nor of the one behind it. */
+/* A plan that lost a device while it was compared is told by no number of its own, nor of the one
+ * behind it. */
 static void test_compare_failure(void **state) {
     (void)state;
     mp p = chain(4, 6, 3);
@@ -154,9 +157,10 @@ static void test_compare_failure(void **state) {
     mp_free(&p);
 }
 
-/* ---- numbers by hand: operator 0 of two parts and a join on devices 0 and 1, operator 1 whole on device 2 ---- */
-static cd_shard_plan_part first_parts[] = {{0, 0, 3, 0.2}, {1, 3, 8, 0.4}},
-                          second_parts[] = {{2, 0, 0, 0.25}};
+/* ---- numbers by hand: operator 0 of two parts and a join on devices 0 and 1, operator 1 whole on
+ * device 2 ---- */
+static cd_shard_plan_part first_parts[] = {{0, 0, 3, 0.2}, {1, 3, 8, 0.4}};
+static cd_shard_plan_part second_parts[] = {{2, 0, 0, 0.25}};
 static cd_shard_plan_op by_hand_op[] = {
     {.n_part = 2, .part = first_parts, .join = 1, .join_s = 0.1},
     {.n_part = 1, .part = second_parts, .join = UINT32_MAX}};
@@ -176,14 +180,14 @@ static cd_plan_exec by_hand = {.plan = &by_hand_plan,
                                .dn = {.n_action = 6}};
 
 TEST(test_times_of_operators_and_parts) {
-    static const double from[] = {0.25, 0.375, 0.5, 1, 1.25, 3},
-                        to[] = {0.375, 0.75, 0.875, 1.125, 2, 4};
+    static const double from[] = {0.25, 0.375, 0.5, 1, 1.25, 3};
+    static const double to[] = {0.375, 0.75, 0.875, 1.125, 2, 4};
     samples s = {0};
     cdmpp_err err = {0};
     cd_plan_run_result o = {0};
     double scratch[40];
-    for (unsigned i = 0; i < 35;
-         i++) { /* more than there is room for at first; the middle is 18 times as long, the 17th */
+    /* more than there is room for at first; the middle is 18 times as long, the 17th */
+    for (unsigned i = 0; i < 35; i++) {
         cd_multi_action_time ran[6];
         for (int k = 0; k < 6; k++)
             ran[k] = (cd_multi_action_time){.start_s = (1 + i) * from[k], .end_s = (1 + i) * to[k]};
@@ -203,8 +207,9 @@ TEST(test_times_of_operators_and_parts) {
 
 /* Device 1 takes twice as long as it was said to, then device 2 does, then device 1 again. */
 TEST(test_drift) {
-    double slow[3][4] = {{0.2, 0.8, 0.2, 0.25}, {0.2, 0.4, 0.1, 0.5}, {0.1, 0.4, 0.1, 0.125}},
-           piece[4], now[4];
+    double slow[3][4] = {{0.2, 0.8, 0.2, 0.25}, {0.2, 0.4, 0.1, 0.5}, {0.1, 0.4, 0.1, 0.125}};
+    double piece[4];
+    double now[4];
     samples s = {.n = 1, .n_piece = 4, .piece = piece};
     watch w = {.drift = 1.5, .patience = 3};
     static const struct {
@@ -234,7 +239,8 @@ TEST(test_drift) {
     by_hand_op[1].part = second_parts;
 }
 
-/* Ranks of the median's interval; passes are enough at every eighth, where the median is known well. */
+/* Ranks of the median's interval; passes are enough at every eighth, where the median is known
+ * well. */
 TEST(test_known_medians) {
     double v[100], low, high;
     bool done;

@@ -1,4 +1,5 @@
-/* Stages of a block run on processors here: values of one after the other, barriers kept, each stage measured once. */
+/* Stages of a block run on processors here: values of one after the other, barriers kept, each
+ * stage measured once. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,8 +252,8 @@ static void test_bad(void **state) {
                 .work = work, .pick = picked, .n_op = 1, .group = none, .n_core = 1, .core = core},
             &r, &err),
         CDMPP_EBACKEND);
-    for (int k = 0; k < 2;
-         k++) { /* a group that holds weights, one whose program cannot be built */
+    /* a group that holds weights, one whose program cannot be built */
+    for (int k = 0; k < 2; k++) {
         cd_workload_group *one = &work->group[group[0]];
         cdmpp_status *st = &picked->task[one->task].status;
         *st = k ? CDMPP_EBACKEND : CDMPP_OK, one->weights = !k;
@@ -285,7 +286,8 @@ static void test_bad(void **state) {
     cd_stage_run_close(r);
 }
 
-/* Alone the groups take 1, 2, 4 and 3 s, the second one in two parts. Shortest first, the last one to run would have 6 s instead of 5. */
+/* Alone the groups take 1, 2, 4 and 3 s, the second one in two parts. Shortest first, the last one
+ * to run would have 6 s instead of 5. */
 TEST(test_longest_group_is_dealt_first) {
     double solo_s[] = {1, 0.5, 1.5, 4, 3};
     const uint32_t first[] = {0, 1, 3, 4, 5}, op[] = {0, 1, 2, 3, 4};
@@ -328,7 +330,8 @@ TEST(test_split) {
     }
 }
 
-/* The executor itself refuses pieces that share iterations, and those of a program that runs whole. */
+/* The executor itself refuses pieces that share iterations, and those of a program that runs
+ * whole. */
 TEST(test_bad_pieces) {
     cd_stage_step stage[OPS];
     uint32_t op[OPS], at = 0;

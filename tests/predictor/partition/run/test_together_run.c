@@ -1,4 +1,5 @@
-/* Two small products measured with one and two threads, shared out, and run together; what is printed; what is refused. */
+/* Two small products measured with one and two threads, shared out, and run together; what is
+ * printed; what is refused. */
 #include <math.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -87,8 +88,8 @@ static void check_table(const cd_together *t) {
     for (int k = 0; k < 2; k++) {
         assert_string_equal(m->name[k], k ? "[\"p64\"]" : "[\"p32\"]");
         assert_true(isinf(m->seconds[k][0]) && m->seconds[k][1] > 1e-8 && m->seconds[k][1] < 1);
-        if (threads == 2)
-            assert_true(m->seconds[k][2] <= m->seconds[k][1]); /* it may leave a thread idle */
+        /* it may leave a thread idle */
+        if (threads == 2) assert_true(m->seconds[k][2] <= m->seconds[k][1]);
         assert_true(m->bytes[k] == 4 * ((k ? 64 : 32) * (64 + 48) + 64 * 48));
     }
     assert_close(t->tuned.sequential_s, m->seconds[0][threads] + m->seconds[1][threads], 1e-12, 0);

@@ -1,6 +1,7 @@
 /* Odd plans. */
 #include "odd.h"
 #include "predictor/partition/shard/shard_plan.h"
+#include "tmp.h"
 
 static cdmpp_status plan(void *ctx, const char *text, size_t n, cdmpp_err *err) {
     cd_shard_plan *p = NULL;
@@ -93,4 +94,24 @@ TEST(devices_that_are_wrong) {
     }
 }
 
-TESTS(NULL, NULL, files, sources, sources_that_are_wrong, devices_that_are_wrong)
+/* A plan without operators, as text and as a file. */
+TEST(from_a_file) {
+    char text[4096], two[2048];
+    cd_shard_plan *p = NULL;
+    cdmpp_err err = {0};
+    tmp_dir dir = tmp_make();
+    snprintf(two, sizeof two, "%s, %s", one, other);
+    of_sources(two, text, sizeof text);
+    assert_ok(cd_shard_plan_read(tmp_put(&dir, "p.json", text, strlen(text)), &p, &err));
+    cd_shard_plan_free(p);
+    assert_status(cd_shard_plan_read(tmp_put(&dir, "q.json", "{}", 2), &p, &err), CDMPP_ESCHEMA);
+    assert_null(p);
+    char *at = strstr(text, "\"split\": false");
+    memcpy(at, "\"split\":  true", 14);
+    err = (cdmpp_err){0};
+    assert_status(plan(NULL, text, strlen(text), &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.msg, "split: the plan says true, its operators say otherwise");
+    tmp_remove(&dir);
+}
+
+TESTS(NULL, NULL, from_a_file, files, sources, sources_that_are_wrong, devices_that_are_wrong)

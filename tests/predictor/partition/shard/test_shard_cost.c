@@ -16,8 +16,8 @@ static tmp_dir dir;
 static cd_model *model;
 static cd_task_registry *tasks, *parts_of;
 static cd_schedule_db *book, *empty;
-static cd_te_shard
-    part[PARTS]; /* 64, 128 ... of the rows; the last one all of them under another name */
+/* 64, 128 ... of the rows; the last one all of them under another name */
+static cd_te_shard part[PARTS];
 static const int64_t rows[PARTS] = {64, 128, 192, 256, 384, EDGE};
 static uint32_t part_arg[3] = {0, 1, 2};
 static cd_box box[PARTS][3];
@@ -176,7 +176,8 @@ static const char *line_of(cd_shard_cost *p, uint32_t device, const cd_te_shard 
     return line;
 }
 
-/* What the model says to a line, as a mean: with the spread of programs that are like the training, as an unlike one has a wider interval or none, and no longer time. */
+/* What the model says to a line, as a mean: with the spread of programs that are like the training,
+ * as an unlike one has a wider interval or none, and no longer time. */
 static double truth(const char *line, const cd_task_registry *t) {
     cdmpp_err err = {0};
     cd_scorer *s;
@@ -204,7 +205,8 @@ static void test_whole_is_the_book(void **state) {
     cd_shard_cost_free(p);
 }
 
-/* A part's record is one that readers take, of a program that lowers, and its time is the model's for it. */
+/* A part's record is one that readers take, of a program that lowers, and its time is the model's
+ * for it. */
 static void test_schedules_follow(void **state) {
     cdmpp_err err = {0};
     cd_arena mem = {0};
@@ -220,9 +222,9 @@ static void test_schedules_follow(void **state) {
         assert_null(strchr(line, '\n'));
         assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
         assert_true(cd_str_is(r.workload_key, part[i].workload_key));
-        assert_true(r.origin.n > 14 &&
-                    (!memcmp(r.origin.p, "as the whole's", 14) ||
-                     !memcmp(r.origin.p, "best of 64", 10))); /* where that is poor */
+        /* where that is poor */
+        assert_true(r.origin.n > 14 && (!memcmp(r.origin.p, "as the whole's", 14) ||
+                                        !memcmp(r.origin.p, "best of 64", 10)));
         const cd_task *t = cd_task_registry_find(cd_shard_cost_tasks(p), r.workload_key);
         assert_non_null(t);
         assert_true(cd_te_dag_equal(t->dag, part[i].dag));
@@ -273,15 +275,15 @@ static void test_drawn_where_none_is_followed(void **state) {
     (void)state;
     cd_shard_cost *p = open_with(model, empty, 0, NULL), *none = open_with(NULL, empty, 0, NULL);
     char best[64];
-    snprintf(best, sizeof best, "best of %d predicted by ",
-             CD_SCHEDULE_DB_TRIALS); /* as cdmpp-replay draws */
+    /* as cdmpp-replay draws */
+    snprintf(best, sizeof best, "best of %d predicted by ", CD_SCHEDULE_DB_TRIALS);
     assert_true(isfinite(asked(p, 0, 0, NULL)));
     assert_non_null(strstr(line_of(p, 0, NULL), best));
     for (int i = 0; i < PARTS - 1; i++) {
         assert_true(isfinite(asked(p, 0, 0, &part[i])));
         assert_non_null(strstr(line_of(p, 0, &part[i]), best));
-        assert_non_null(strstr(line_of(none, 0, &part[i]),
-                               "drawn")); /* to be run, though nobody knows its time */
+        /* to be run, though nobody knows its time */
+        assert_non_null(strstr(line_of(none, 0, &part[i]), "drawn"));
     }
     cd_shard_cost_free(p);
     cd_shard_cost_free(none);
@@ -342,7 +344,8 @@ static void test_what_is_refused(void **state) {
     cd_shard_cost_free(p);
 }
 
-/* Parts as te_part.h cuts them: all of an axis is the whole, a sum's part ends where the whole goes on, joins are drawn. */
+/* Parts as te_part.h cuts them: all of an axis is the whole, a sum's part ends where the whole goes
+ * on, joins are drawn. */
 static void test_real_parts(void **state) {
     cdmpp_err err = {0};
     cd_arena mem = {0};
@@ -384,7 +387,8 @@ static void test_real_parts(void **state) {
     cd_arena_free(&mem);
 }
 
-/* A partial sum is tiled as the whole's sum is, wherever its lengths allow: without a model, so that nothing else is tried. */
+/* A partial sum is tiled as the whole's sum is, wherever its lengths allow: without a model, so
+ * that nothing else is tried. */
 static void test_sums_keep_the_tiles(void **state) {
     cdmpp_err err = {0};
     cd_arena mem = {0};
@@ -465,8 +469,8 @@ static void test_plain_stays_plain(void **state) {
 
 /* A device of another kind, of ten times the peaks: a tenth of the time. */
 static void test_another_kind_goes_by_the_rooflines(void **state) {
-    static float here[CD_N_DEVICE_COL],
-        there[CD_N_DEVICE_COL]; /* logarithms of ratios to the reference */
+    /* logarithms of ratios to the reference */
+    static float here[CD_N_DEVICE_COL], there[CD_N_DEVICE_COL];
     cdmpp_err err = {0};
     cd_shard_cost_model by[CD_MACHINE_DEVICES];
     cd_shard_cost *p, *q;

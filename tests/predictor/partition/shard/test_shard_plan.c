@@ -127,7 +127,8 @@ static double end(const ms_net *m, phases *p, bill *out) {
     return pack + in + work;
 }
 
-/* Boxes of parts, made anew. A flat definition (24) that is split has pieces that are none of (6, 4) unless they are whole rows. */
+/* Boxes of parts, made anew. A flat definition (24) that is split has pieces that are none of (6,
+ * 4) unless they are whole rows. */
 static side in_tensor(const cd_te_dag *dag, uint32_t arg, const cd_box *b, uint32_t device) {
     const cd_te_op *o = &dag->op[dag->tensor_op[dag->arg[arg]]];
     side s = {device, *b, 0};
@@ -206,7 +207,8 @@ static double exchanges(const ms_net *m, const cd_shard_plan_op *op, bill *out) 
 }
 
 /* ---- laws of a plan ---- */
-/* Of n parts on devices of one memory (share s, in all sum), on processors of their own or on one. */
+/* Of n parts on devices of one memory (share s, in all sum), on processors of their own or on
+ * one. */
 static double slow(const cd_contention *c, double s, double sum, uint32_t n, bool turns) {
     if (!(c->peak_bytes_per_s > 0)) return 1;
     return (sum > 1 ? 1 - s + s * sum : 1) * (n < 2   ? 1
@@ -315,8 +317,8 @@ static double least_of_all(ms_net *m, cd_shard_planner *s) {
             ms_net one = *m;
             one.net.n_op = 1, one.net.op = one.op, one.op[0] = m->op[i],
             one.net.tensor = one.tensor;
-            for (uint32_t t = 0; t < one.net.n_tensor;
-                 t++) /* its own result is of operator 0, others' are not there */
+            /* its own result is of operator 0, others' are not there */
+            for (uint32_t t = 0; t < one.net.n_tensor; t++)
                 one.tensor[t].from = one.tensor[t].from == i ? 0
                                      : one.tensor[t].from == CD_SHARD_NET_OUTSIDE
                                          ? CD_SHARD_NET_OUTSIDE
@@ -367,8 +369,8 @@ static void equals_every_plan(void **state) {
         assert_ok(ms_machine(&m, 2, seed % 2 ? apart : NULL, 1e-6 * ms_unit(&m), 1e-8 * ms_unit(&m),
                              &err));
         if (seed % 3 == 0) m.machine.contention = (cd_contention){1e9, 1.1, 1.4, 0, 0};
-        if (seed % 12 == 0)
-            m.machine.device[0].core = m.machine.device[1].core = 0; /* both on one processor */
+        /* both on one processor */
+        if (seed % 12 == 0) m.machine.device[0].core = m.machine.device[1].core = 0;
         ms_draw(&m, &kinds, 1 + (uint32_t)seed % 3);
         ms_speeds(&m);
         cd_shard_plan_options a = ms_ask(&m);
@@ -392,7 +394,8 @@ static void equals_every_plan(void **state) {
     assert_true(split > 20 && moved > 20);
 }
 
-/* Larger ones, up to 4 devices in up to 3 memories: the law of counted bytes, of replays and of baselines. */
+/* Larger ones, up to 4 devices in up to 3 memories: the law of counted bytes, of replays and of
+ * baselines. */
 static void laws_of_larger(void **state) {
     (void)state;
     static ms_net m;

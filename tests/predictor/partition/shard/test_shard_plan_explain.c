@@ -217,7 +217,8 @@ TEST(what_the_plan_does) {
     verdict("all on d0");
 }
 
-/* Why a device has no time for all: operators without a time, operators that it may not run, or its memory. */
+/* Why a device has no time for all: operators without a time, operators that it may not run, or its
+ * memory. */
 TEST(why_a_device_cannot_do_all) {
     double base[] = {3e-3, INFINITY};
     cd_shard_net_op two[2];

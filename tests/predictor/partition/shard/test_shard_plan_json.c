@@ -141,8 +141,8 @@ static void what_is_refused(void **state) {
     assert_ok(cd_shard_plan_read_text("plan.json", good, strlen(good), &p, &err));
     assert_true(p->split && p->op[0].part[1].lo == 3 && isinf(p->op[0].alone_s[1]) &&
                 isinf(p->base[0].predicted_s) && isnan(p->measured_s));
-    assert_true(isnan(p->low_s) && isnan(p->others) &&
-                strstr(p->no_interval, "earlier version")); /* it has none of them */
+    /* it has none of them */
+    assert_true(isnan(p->low_s) && isnan(p->others) && strstr(p->no_interval, "earlier version"));
     cd_shard_plan_free(p);
     refused(HEAD OP("H", WAY, PART("a", 0, 4) ", " PART("b", 3, 8), "null") TAIL, CDMPP_ERANGE,
             "operators.conv[0]", "overlaps");
@@ -205,9 +205,10 @@ static void any_bytes(void **state) {
         cd_arena a = {0};
         cd_replay_net net;
         cd_replay r = {0};
+        /* a time of 1e200 s */
         if (!cd_shard_plan_replay(q, &m.net, &m.machine, &a, &net, &err) &&
             cd_replay_run(&net, &r, &err))
-            assert_int_equal(err.code, CDMPP_ERANGE); /* a time of 1e200 s */
+            assert_int_equal(err.code, CDMPP_ERANGE);
         cd_replay_free(&r);
         cd_arena_free(&a);
         cd_buf_clear(&c);

@@ -1,4 +1,5 @@
-/* 5,000 operators of 60 definitions on 4 devices; and that memory that ends leaves nothing behind. */
+/* 5,000 operators of 60 definitions on 4 devices; and that memory that ends leaves nothing
+ * behind. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -72,7 +73,8 @@ static uint32_t put(large *g, const cd_task_registry *t, int size, int kind, uin
     return arg[n - 1];
 }
 
-/* Stages of residual blocks: conv, dense, conv, flip, add of what came in. Each stage begins with an input of its own size. */
+/* Stages of residual blocks: conv, dense, conv, flip, add of what came in. Each stage begins with
+ * an input of its own size. */
 static void build(large *g, const cd_task_registry *t, uint32_t ops) {
     memset(g, 0, sizeof *g);
     g->op = calloc(ops + 8, sizeof *g->op),

@@ -1,4 +1,5 @@
-/* What plans of splits must hold: gains, margins, waking, shares, pins, key operators, bad input. */
+/* What plans of splits must hold: gains, margins, waking, shares, pins, key operators, bad
+ * input. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static void twice_as_fast_on_two_alike(void **state) {
     ms_free(&m);
 }
 
-/* Halves that take less than half of the whole (a cache that only they fit into) raise the ceiling: no gain is above it. */
+/* Halves that take less than half of the whole (a cache that only they fit into) raise the ceiling:
+ * no gain is above it. */
 static void no_gain_is_above_the_ceiling(void **state) {
     (void)state;
     static ms_net m;
@@ -57,7 +59,8 @@ static void no_gain_is_above_the_ceiling(void **state) {
     ms_free(&m);
 }
 
-/* Each device alone, whole operators placed, and three ways to split: equal shares cost half on two alike. */
+/* Each device alone, whole operators placed, and three ways to split: equal shares cost half on two
+ * alike. */
 static void baselines_by_name(void **state) {
     static const char *const name[] = {"d0", "d1", "place", "equal", "fixed 0.75", "greedy"};
     (void)state;
@@ -73,8 +76,8 @@ static void baselines_by_name(void **state) {
     for (int k = 0; k < 6; k++) assert_string_equal(p->base[k].name, name[k]);
     const double alone = p->base[0].predicted_s;
     assert_close(p->base[1].predicted_s, alone, 1e-9, 0);
-    assert_close(p->base[2].predicted_s, alone, 1e-9,
-                 0); /* a chain has nothing to run side by side */
+    /* a chain has nothing to run side by side */
+    assert_close(p->base[2].predicted_s, alone, 1e-9, 0);
     assert_close(p->base[3].predicted_s, alone / 2, 1e-9, 0);
     assert_close(p->base[4].predicted_s, alone * 0.75, 0.1, 0); /* by whole granules */
     assert_close(p->base[5].predicted_s, alone / 2, 1e-9, 0);
@@ -86,7 +89,8 @@ static void baselines_by_name(void **state) {
     ms_free(&m);
 }
 
-/* Having a device in the plan costs once, however many operators it takes part in; too much, and nobody wakes it. */
+/* Having a device in the plan costs once, however many operators it takes part in; too much, and
+ * nobody wakes it. */
 static void waking_is_paid_once(void **state) {
     (void)state;
     static ms_net m;
@@ -222,8 +226,8 @@ static void margins(void **state) {
     assert_true(!p->split && p->predicted_s == p->base[0].predicted_s &&
                 !strncmp(p->verdict, "do not split, all on d0", 23));
     cd_shard_plan_free(p);
-    a.margin = 0,
-    a.least_s = 1; /* no operator saves a second, but all of them what a baseline shows */
+    /* no operator saves a second, but all of them what a baseline shows */
+    a.margin = 0, a.least_s = 1;
     p = plan_of(&m, &a);
     assert_true(p->split && p->predicted_s <= p->base[3].predicted_s);
     cd_shard_plan_free(p);
@@ -359,7 +363,8 @@ static const char *none_lowers(void *ctx, uint32_t op, uint32_t device, const cd
     return device == 1 ? "none of 64 drawn schedules lowers" : NULL;
 }
 
-/* Where no time is known nobody knows whether the device could; that it may not is another thing. */
+/* Where no time is known nobody knows whether the device could; that it may not is another
+ * thing. */
 static void no_time_is_not_cannot(void **state) {
     (void)state;
     static ms_net m;

@@ -1,4 +1,5 @@
-/* Plans that must fit into memories: against every plan, with bytes counted cell by cell; larger ones, and what is refused. */
+/* Plans that must fit into memories: against every plan, with bytes counted cell by cell; larger
+ * ones, and what is refused. */
 #include "check.h"
 #include "made_snet_kinds.h"
 #include "predictor/partition/shard/shard_plan_internal.h"
@@ -78,8 +79,8 @@ static void sum_up(const ms_net *m, hold (*h)[OPTIONS], const uint32_t *at, doub
     for (uint32_t mem = 0; mem < MEMORIES; mem++) {
         uint64_t has = 0;
         bytes[mem] = 0;
-        for (uint32_t t = 0; mem == 0 && t < m->net.n_tensor;
-             t++) /* device 0 has memory 0: what comes in and goes out */
+        /* device 0 has memory 0: what comes in and goes out */
+        for (uint32_t t = 0; mem == 0 && t < m->net.n_tensor; t++)
             if ((m->tensor[t].from == CD_SHARD_NET_OUTSIDE && !m->tensor[t].constant) ||
                 m->tensor[t].result)
                 has |= (uint64_t)1 << t;
@@ -169,7 +170,8 @@ static void equals_every_plan(void **state) {
     assert_true(tight > 10 && none > 5 && split > 10);
 }
 
-/* Larger ones: the plan fits, no limit never costs, and what a single device cannot hold is no baseline. */
+/* Larger ones: the plan fits, no limit never costs, and what a single device cannot hold is no
+ * baseline. */
 static void laws_of_larger(void **state) {
     (void)state;
     static ms_net m;
@@ -184,8 +186,8 @@ static void laws_of_larger(void **state) {
         cd_shard_plan_options a = ms_ask(&m);
         a.granules = 2;
         assert_ok(cd_shard_plan_make(&a, &p, NULL, &err));
-        for (uint32_t d = 1; d < 3; d++)
-            m.machine.device[d].mem_gb = 1; /* more than enough changes nothing */
+        /* more than enough changes nothing */
+        for (uint32_t d = 1; d < 3; d++) m.machine.device[d].mem_gb = 1;
         assert_ok(cd_shard_plan_make(&a, &q, &base, &err));
         assert_true(q->predicted_s == p->predicted_s && q->exact == p->exact &&
                     isfinite(q->base[1].predicted_s));
@@ -194,8 +196,8 @@ static void laws_of_larger(void **state) {
         for (uint32_t d = 1; d < 3; d++) m.machine.device[d].mem_gb = 3 * TENSOR_BYTES * 1e-9;
         assert_ok(cd_shard_plan_make(&a, &q, &base, &err));
         assert_true(q->predicted_s >= p->predicted_s * (1 - 1e-12) && q->bound_s <= q->predicted_s);
-        assert_true(isinf(q->base[1].predicted_s) && !base[1] &&
-                    isinf(q->base[2].predicted_s)); /* 10 results and more do not fit */
+        /* 10 results and more do not fit */
+        assert_true(isinf(q->base[1].predicted_s) && !base[1] && isinf(q->base[2].predicted_s));
         for (uint32_t i = 0; i < q->n_base; i++)
             assert_true(q->predicted_s <= q->base[i].predicted_s * (1 + 1e-12));
         bound += q->predicted_s > p->predicted_s;

@@ -50,15 +50,17 @@ static void test_any_curves(void **state) {
         const uint32_t n = 1 + (uint32_t)(3.99 * unit(seed, &at));
         const uint32_t granules = 2 + (uint32_t)((n < 3 ? 60 : n == 3 ? 28 : 14) * unit(seed, &at));
         for (uint32_t i = 0; i < n; i++) {
+            /* rising or not */
             for (int u = 1; u < 64; u++)
-                c[i].t[u] = (0.05 + unit(seed, &at)) * (seed % 2 ? u * 0.1 : 1); /* rising or not */
+                c[i].t[u] = (0.05 + unit(seed, &at)) * (seed % 2 ? u * 0.1 : 1);
             d[i] = (cd_shard_ratio_device){any_time, &c[i]};
         }
         assert_close(plan(d, n, granules, share), brute(d, n, granules), 1e-12, 0);
     }
 }
 
-/* A device that would have to be given more than it saves gets nothing; of equals the first one runs all where nothing is gained. */
+/* A device that would have to be given more than it saves gets nothing; of equals the first one
+ * runs all where nothing is gained. */
 static void test_do_not_split(void **state) {
     (void)state;
     any_curve flat, even;

@@ -142,9 +142,10 @@ static void equals_every_sequence(void **state) {
 
 static void inception(void **state) {
     (void)state;
-    /* Mixed_7: input; 1x1; 1x1 -> 1x3, 3x1; 1x1 -> 3x3 -> 1x3, 3x1; pool -> 1x1; concat. Mixed_6: longer branches. */
-    static const int e[] = {-1, 0, 0, 2, 2, 0, 5, 6, 6, 0, 9},
-                     c[] = {-1, 0, 0, 2, 3, 0, 5, 6, 7, 8, 0, 10};
+    /* Mixed_7: input; 1x1; 1x1 -> 1x3, 3x1; 1x1 -> 3x3 -> 1x3, 3x1; pool -> 1x1; concat. Mixed_6:
+     * longer branches. */
+    static const int e[] = {-1, 0, 0, 2, 2, 0, 5, 6, 6, 0, 9};
+    static const int c[] = {-1, 0, 0, 2, 3, 0, 5, 6, 7, 8, 0, 10};
     static const uint32_t ends_e[] = {1, 3, 4, 7, 8, 10}, ends_c[] = {1, 4, 9, 11};
     for (int which = 0; which < 2; which++) {
         static made m;
@@ -292,8 +293,8 @@ static void bad_input(void **state) {
     assert_status(cd_stage_search(&m.g, &ask, &p, &err), CDMPP_EINVALID);
     assert_non_null(strstr(err.msg, "operator 4 ("));
     cd_stage_plan_free(&p);
-    m.op[4].n_after = 0, m.op[0].first = 0, m.op[0].n_after = 1,
-    ask.most = 0; /* operators need not be in order */
+    /* operators need not be in order */
+    m.op[4].n_after = 0, m.op[0].first = 0, m.op[0].n_after = 1, ask.most = 0;
     assert_ok(cd_stage_search(&m.g, &ask, &p, &err));
     cd_stage_plan_free(&p);
     m.op[0].n_after = 0, m.op[4].n_after = 1;
@@ -307,16 +308,17 @@ static void bad_input(void **state) {
     cd_stage_plan_free(&p);
 }
 
-/* Alone 4 s in 4 pieces and 1 s in 3, on two units: halves and two thirds, each with 0.3 s for a start and 0.1 s for the barrier. */
+/* Alone 4 s in 4 pieces and 1 s in 3, on two units: halves and two thirds, each with 0.3 s for a
+ * start and 0.1 s for the barrier. */
 TEST(test_split_times) {
     const uint32_t first[] = {0, 1}, pair[] = {0, 2}, op[] = {0, 1, 2};
     const double solo_s[] = {4, 1, 4};
     const int64_t iterations[] = {4, 3, 1};
     cd_stage_solo t = {
         .solo_s = solo_s, .iterations = iterations, .units = 2, .barrier_s = 0.1, .split_s = 0.3};
-    const cd_stage_step one = {.n_group = 1, .first = first, .op = op},
-                        two = {.n_group = 1, .first = first, .op = op + 1},
-                        three = {.n_group = 1, .first = first, .op = op + 2};
+    const cd_stage_step one = {.n_group = 1, .first = first, .op = op};
+    const cd_stage_step two = {.n_group = 1, .first = first, .op = op + 1};
+    const cd_stage_step three = {.n_group = 1, .first = first, .op = op + 2};
     const cd_stage_step both = {.n_group = 1, .first = pair, .op = op};
     assert_float_equal((float)cd_stage_solo_time(&one, &t), 2.4F, 1e-6F);
     assert_int_equal(cd_stage_solo_split(&one, &t), 2);
@@ -325,8 +327,8 @@ TEST(test_split_times) {
     t.split_s = 0.4; /* two thirds and 0.4 s are more than all of it */
     assert_int_equal(cd_stage_solo_split(&two, &t), 0);
     assert_float_equal((float)cd_stage_solo_time(&two, &t), 1.1F, 1e-6F);
-    assert_true(!cd_stage_solo_split(&three, &t) &&
-                !cd_stage_solo_split(&both, &t)); /* one piece; two operators */
+    /* one piece; two operators */
+    assert_true(!cd_stage_solo_split(&three, &t) && !cd_stage_solo_split(&both, &t));
     t.units = 8;
     assert_int_equal(cd_stage_solo_split(&one, &t), 4); /* no more than it has */
     t.iterations = NULL;

@@ -22,10 +22,9 @@ static void test_plans(void **state) {
 }
 
 static void test_refused(void **state) {
-    static const char *const tuners[] = {"",           ",",
-                                         "randam",     "random,random",
-                                         "random,,ga", "a-name-of-more-than-thirty-two-letters"},
-                             *const at[] = {"", "0", "-1", "2,1", "2,2", "x", "1;2", "1,x", "1,,2"};
+    static const char *const tuners[] = {
+        "", ",", "randam", "random,random", "random,,ga", "a-name-of-more-than-thirty-two-letters"};
+    static const char *const at[] = {"", "0", "-1", "2,1", "2,2", "x", "1;2", "1,x", "1,,2"};
     cd_tune_compare_plan p;
     cd_buf b = {0};
     (void)state;

@@ -101,8 +101,8 @@ static void test_chance_has_its_closed_form(void **state) {
     static const size_t at[] = {1, 5, 10, 25, 40};
     for (size_t j = 0; j < sizeof at / sizeof *at; j++) {
         const double k = (double)at[j], mean = (N + 1) / (k + 1);
-        const double var =
-            k * (N + 1) * (N - k) / ((k + 1) * (k + 1) * (k + 2)); /* of the least of k */
+        /* of the least of k */
+        const double var = k * (N + 1) * (N - k) / ((k + 1) * (k + 1) * (k + 2));
         double sum = 0;
         for (size_t s = 0; s < SEEDS; s++)
             sum += 1e3 * cd_tune_replay_best(&l.log[0], cd_tune_replay_at(r, 0, 0, s), at[j]);

@@ -94,8 +94,8 @@ static void test_element_wise(void **state) {
     assert_int_equal(at, f->row.n);
 }
 
-/* i in parallel, j split in 2 and 2, the inner a vector, unroll step 16: loops of extent 1 stay, a border of what runs
- * side by side lies below i. */
+/* i in parallel, j split in 2 and 2, the inner a vector, unroll step 16: loops of extent 1 stay, a
+ * border of what runs side by side lies below i. */
 static void test_kinds_and_borders(void **state) {
     fixture *f = *state;
     size_t at = CD_TUNE_FEAT_UNROLLS;

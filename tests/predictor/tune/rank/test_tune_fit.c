@@ -15,7 +15,8 @@ typedef struct {
     size_t start[N + 1];
 } planted;
 
-/* A program's throughput: what its rows give, each by two of its columns. rows: of each program, or fewer. */
+/* A program's throughput: what its rows give, each by two of its columns. rows: of each program, or
+ * fewer. */
 static planted *make(uint64_t seed, size_t rows) {
     planted *p = calloc(1, sizeof *p);
     double top = 0;
@@ -91,8 +92,8 @@ static void test_same_trees_for_a_seed(void **state) {
     free(p);
 }
 
-/* Pairs: trees are added as long as more of the fastest are found. A fit that never finds more ends after its patience, 20 rounds; that model has some
- * 25 kB, this one 43. */
+/* Pairs: trees are added as long as more of the fastest are found. A fit that never finds more ends
+ * after its patience, 20 rounds; that model has some 25 kB, this one 43. */
 static void test_pairs_go_on(void **state) {
     (void)state;
     planted *p = make(5, 1);
@@ -103,7 +104,8 @@ static void test_pairs_go_on(void **state) {
     free(p);
 }
 
-/* The untrained half of each row, as XGBoost has it: a program of two rows begins at 1. One label, one tree: */
+/* The untrained half of each row, as XGBoost has it: a program of two rows begins at 1. One label,
+ * one tree: */
 static void test_first_tree_of_pack_sum(void **state) {
     (void)state;
     cdmpp_err err = {0};

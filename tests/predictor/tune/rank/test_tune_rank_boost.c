@@ -30,7 +30,8 @@ typedef struct {
     double seconds[N];
 } fixture;
 
-/* Tiles of i, j and k, and how the loops stand; the fastest is a tile of 8 x 16 x 4, i in parallel. */
+/* Tiles of i, j and k, and how the loops stand; the fastest is a tile of 8 x 16 x 4, i in
+ * parallel. */
 static void make(fixture *f, size_t n) {
     cdmpp_err err = {0};
     char steps[400];
@@ -144,15 +145,17 @@ static void test_same_told_same_scores(void **state) {
         assert_ok(r->kind->learn(r, &f->matmul, f->cand + 50, f->seconds + 50, 10, &err));
         tell(f, s, f->seconds, 60);
         assert_ok(r->kind->rank(r, &f->matmul, f->cand, N, a, &err));
+        /* one by one */
         for (size_t i = 0; i < N; i++)
-            assert_ok(s->kind->rank(s, &f->matmul, &f->cand[i], 1, &b[i], &err)); /* one by one */
+            assert_ok(s->kind->rank(s, &f->matmul, &f->cand[i], 1, &b[i], &err));
         assert_memory_equal(a, b, sizeof a);
         kinds[k]->free(r);
         kinds[k]->free(s);
     }
 }
 
-/* Failed ones are the slowest, what is no program has no score, and all failing is no reason to stop. */
+/* Failed ones are the slowest, what is no program has no score, and all failing is no reason to
+ * stop. */
 static void test_failures(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};

@@ -67,7 +67,8 @@ static cd_tune_ranker *open_with(const cd_tune_ranker_kind *kind, int threads, b
     return r;
 }
 
-/* The made model has a law of unlike operators alone: a program beyond the range of training has no interval, and is feared as much as those that are like the training. */
+/* The made model has a law of unlike operators alone: a program beyond the range of training has no
+ * interval, and is feared as much as those that are like the training. */
 static double expected_error(const cd_model_prediction *p) {
     assert_true(p->reason || p->rel_std > 0);
     assert_true(p->like_std > 0);
@@ -137,8 +138,8 @@ static void test_learns_what_was_measured(void **state) {
     for (int frozen = 0; frozen < 2; frozen++) {
         cd_tune_ranker *r = open_with(&cd_tune_rank_model, 1, frozen);
         assert_ok(r->kind->rank(r, &task, cand, N, before, &err));
-        for (int i = 0; i < N; i++)
-            seconds[i] = i % 5 ? 2 * exp(-before[i]) : CD_TUNE_FAILED_S; /* slower; some fail */
+        /* slower; some fail */
+        for (int i = 0; i < N; i++) seconds[i] = i % 5 ? 2 * exp(-before[i]) : CD_TUNE_FAILED_S;
         assert_ok(r->kind->learn(r, &task, cand, seconds, 60, &err));
         assert_ok(r->kind->rank(r, &task, cand, N, after, &err));
         if (frozen) assert_memory_equal(after, before, sizeof after);
@@ -173,7 +174,8 @@ static void test_no_program_and_no_device(void **state) {
     assert_status(cd_tune_rank_model.open(&(cd_tune_ranker_setup){0}, &r, &err), CDMPP_EUSAGE);
 }
 
-/* Fewer than the second stage looks at: its answers; the small model's order of more is in test_twostage. */
+/* Fewer than the second stage looks at: its answers; the small model's order of more is in
+ * test_twostage. */
 static void test_whole_model_has_the_last_word(void **state) {
     double want[N], got[N];
     cdmpp_err err = {0};
@@ -198,8 +200,9 @@ static int less_first(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* More than the second stage looks at: the whole model's answers for the best of the small one, the others moved by the median difference
- * of those, none above the best answer. The worst is first, so that it is one of the others. */
+/* More than the second stage looks at: the whole model's answers for the best of the small one, the
+ * others moved by the median difference of those, none above the best answer. The worst is first,
+ * so that it is one of the others. */
 static void test_others_are_moved_as_a_whole(void **state) {
     enum { MANY = 3 * N, LOOKED_AT = 256 };
     static double small[MANY], whole[MANY], want[MANY], got[MANY], least[MANY],

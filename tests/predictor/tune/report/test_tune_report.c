@@ -37,11 +37,11 @@ static void test_session(void **state) {
     cd_buf want = {0};
     cd_buf_putf(&want,
                 "task                                 weight  trials untuned ms   tuned ms   ratio "
-                " verdict  shapes\n"
+                " GFLOP/s  verdict  shapes\n"
                 "first                                     2       0          8          2    4.00 "
-                " %-8s [1,3,64,64],[7]\n"
+                "     1.5  %-8s [1,3,64,64],[7]\n"
                 "a name of more than thirty-six lette    0.5       0          4          -       - "
-                " %-8s b\n"
+                "       -  %-8s b\n"
                 "sum of weight x time: 18 ms untuned, 6 ms kept, ratio 3.00\n",
                 cd_tune_verdict_name(CD_TUNE_BETTER), cd_tune_verdict_name(CD_TUNE_FAILS));
     is(&b, want.p);
@@ -50,10 +50,11 @@ static void test_session(void **state) {
     cd_buf_putf(&want,
                 "{\"tasks\":[{\"workload_key\":\"[\\\"a\\\", [1, 3, 64, 64], "
                 "[7]]\",\"name\":\"first\",\"weight\":2,\"flop\":3000000,\"untuned_s\":0."
-                "0080000000000000002,\"tuned_s\":0.002,\"max_error\":0.125,\"verdict\":\"%s\"},"
+                "0080000000000000002,\"tuned_s\":0.002,\"max_error\":0.125,\"gflops\":1.5,\"peak_"
+                "share\":null,\"verdict\":\"%s\"},"
                 "{\"workload_key\":\"b\",\"name\":\"a name of more than thirty-six letters, "
                 "cut\",\"weight\":0.5,\"flop\":null,\"untuned_s\":0.0040000000000000001,\"tuned_"
-                "s\":null,\"verdict\":\"%s\"}],"
+                "s\":null,\"gflops\":null,\"peak_share\":null,\"verdict\":\"%s\"}],"
                 "\"untuned_total_s\":0.018000000000000002,\"kept_total_s\":0.0060000000000000001}",
                 cd_tune_verdict_name(CD_TUNE_BETTER), cd_tune_verdict_name(CD_TUNE_FAILS));
     is(&b, want.p);
@@ -65,6 +66,24 @@ static void test_session(void **state) {
     assert_non_null(strstr(b.p, "\"untuned_total_s\":null,\"kept_total_s\":null}"));
     cd_buf_free(&b);
     cd_buf_free(&want);
+}
+
+/* The peak of a core times the cores of the program; the command stands in a line of its own. */
+TEST(test_peak_and_use) {
+    cd_buf b = {0};
+    cd_tune_session s = session();
+    s.peak_gflops = 5, s.use = "cdmpp-replay --network n --records t.json";
+    unit[0].of.hardware.num_cores = 3;
+    cd_tune_session_print_text(&b, &s);
+    assert_non_null(strstr(b.p, "   ratio  GFLOP/s  peak %  verdict  shapes\n"));
+    assert_non_null(strstr(b.p, "    4.00      1.5    10.0  better "));
+    assert_non_null(strstr(b.p, "\nTo use it:\n  cdmpp-replay --network n --records t.json\n"));
+    cd_buf_clear(&b);
+    cd_tune_session_print_json(&b, &s);
+    assert_non_null(strstr(b.p, "\"gflops\":1.5,\"peak_share\":0.1"));
+    assert_non_null(strstr(b.p, "\"use\":\"cdmpp-replay --network n --records t.json\""));
+    unit[0].of.hardware.num_cores = 0;
+    cd_buf_free(&b);
 }
 
 static void test_tasks(void **state) {
@@ -122,8 +141,9 @@ static void test_comparison(void **state) {
 
 /* ---- a replay: one log of three candidates, two tuners, two seeds ---- */
 static void test_replay(void **state) {
-    static const double seconds[] = {4, 2, CD_TUNE_FAILED_S}, cost[] = {0.5, 0.25, 8},
-                        search[] = {0.1, 0.2, 0.3};
+    static const double seconds[] = {4, 2, CD_TUNE_FAILED_S};
+    static const double cost[] = {0.5, 0.25, 8};
+    static const double search[] = {0.1, 0.2, 0.3};
     static const uint32_t up[] = {2, 0, 1}, down[] = {1, 0};
     static cd_tune_replay_log log = {
         .key = "k,1", .device = "v100", .n = 3, .seconds = seconds, .cost_s = cost, .best_s = 2};
@@ -238,4 +258,5 @@ TEST(test_list_of_tuners) {
     cd_arena_free(&a);
 }
 
-TESTS(NULL, NULL, test_list_of_tuners, test_session, test_tasks, test_comparison, test_replay)
+TESTS(NULL, NULL, test_list_of_tuners, test_session, test_peak_and_use, test_tasks, test_comparison,
+      test_replay)

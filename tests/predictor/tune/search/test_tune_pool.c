@@ -10,8 +10,9 @@ static void test_keys(void **state) {
     double v;
     (void)state;
     assert_false(cd_tune_key_set_find(&k, 0, &v));
+    /* all in one place */
     for (uint64_t i = 0; i < 5000; i++)
-        assert_ok(cd_tune_key_set_put(&k, i << 40, (double)i, &err)); /* all in one place */
+        assert_ok(cd_tune_key_set_put(&k, i << 40, (double)i, &err));
     assert_ok(cd_tune_key_set_put(&k, (uint64_t)7 << 40, 70, &err));
     assert_int_equal(k.n, 5000);
     for (uint64_t i = 0; i < 5000; i += 499)
@@ -131,8 +132,8 @@ static void test_good_are_the_best(void **state) {
     (void)state;
     up(&r);
     double seconds = 1;
-    for (uint64_t i = 0; i < 3000;
-         i++) { /* each faster than all before: the worst case for memory */
+    /* each faster than all before: the worst case for memory */
+    for (uint64_t i = 0; i < 3000; i++) {
         const cdmpp_status st = toy_draw(&r.space->space, i, &c, &err);
         if (st) continue;
         const double s = i % 3 ? seconds *= 0.999 : CD_TUNE_FAILED_S;

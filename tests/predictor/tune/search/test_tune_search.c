@@ -100,8 +100,8 @@ static void test_never_twice_and_to_the_end(void **state) {
     for (int k = 0; k < KINDS; k++) {
         rig r;
         open_rig(&r, kinds[k], 3, 6, true, 1);
-        assert_int_equal(run(&r, 1000, right),
-                         6 * 6 * 6 - 6); /* the last ask gives fewer, then none */
+        /* the last ask gives fewer, then none */
+        assert_int_equal(run(&r, 1000, right), 6 * 6 * 6 - 6);
         close_rig(&r);
         open_rig(&r, kinds[k], 8, 12, false, 1);
         assert_int_equal(run(&r, 400, right), 400);
@@ -304,7 +304,8 @@ static void test_out_of_memory(void **state) {
         }
 }
 
-/* The share of random candidates holds over all asks, once the ranker knows something; never more than were asked for. */
+/* The share of random candidates holds over all asks, once the ranker knows something; never more
+ * than were asked for. */
 TEST(test_share_of_random_ones) {
     static const double share[] = {0, 0.25, 1};
     for (size_t k = 0; k < 3; k++)

@@ -1,4 +1,5 @@
-/* The untuned program of every task of the sample: it can be lowered, and its source compiles and runs. */
+/* The untuned program of every task of the sample: it can be lowered, and its source compiles and
+ * runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -126,8 +127,8 @@ static void test_emits(void **state) {
     assert_string_equal(name, "t.cu");
     assert_non_null(strstr(kernel.p, "__global__"));
     assert_non_null(strstr(kernel.p, "cudaLaunchKernel"));
-    if (getenv("CDMPP_EMIT_CUDA"))
-        put_file(getenv("CDMPP_EMIT_CUDA"), &kernel); /* to be compiled by hand */
+    /* to be compiled by hand */
+    if (getenv("CDMPP_EMIT_CUDA")) put_file(getenv("CDMPP_EMIT_CUDA"), &kernel);
     cd_buf_free(&kernel);
     cd_buf_free(&host);
 }

@@ -1,4 +1,5 @@
-/* Emitted programs: a made-up program of known values, compiled and run with several threads; tables of buffers and launches, line by line. */
+/* Emitted programs: a made-up program of known values, compiled and run with several threads;
+ * tables of buffers and launches, line by line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 
 static cdmpp_err err;
 
-/* a[n] of float32, b of int64, c = a + b, and scratch: one double for each thread, which says how many there were. */
+/* a[n] of float32, b of int64, c = a + b, and scratch: one double for each thread, which says how
+ * many there were. */
 enum { N = 1000 };
 static cd_codegen_buffer buffer[] = {
     {.name = "a", .dtype = CD_F32, .elements = N, .bytes = 4 * N, .is_arg = true},
@@ -54,7 +56,8 @@ static cd_codegen_code code_of(cd_dialect d, const char *text) {
     return c;
 }
 
-/* What fill.c.in promises, worked out again: 0.25 to 1 from a generator with the buffer's number as its seed. */
+/* What fill.c.in promises, worked out again: 0.25 to 1 from a generator with the buffer's number as
+ * its seed. */
 static double filled(uint32_t *seed) {
     *seed = *seed * 1664525U + 1013904223U;
     return (double)(float)(0.25 + 0.75 * (*seed >> 8) / 16777216.0);

@@ -1,5 +1,5 @@
-/* Candidates measured on a board: a shell program that tells every program a time by the number of its lease. What it did not answer is
- * no trial. */
+/* Candidates measured on a board: a shell program that tells every program a time by the number of
+ * its lease. What it did not answer is no trial. */
 #include "predictor/tune/session/session.h"
 
 #include <math.h>
@@ -115,15 +115,15 @@ TEST(a_batch_that_is_cut_off) {
     assert_int_equal(remove(script), 0);
 }
 
-/* Both sides are measured by turns, untuned first: the first two leases of the second worker are their first times. */
+/* Both sides are measured by turns, untuned first: the first two leases of the second worker are
+ * their first times. */
 TEST(two_sides) {
     cd_tune_result r;
     board b;
     assert_ok(open_board(HELLO LOOP "[ $n -lt 10 ] || n=9; " ANSWER "done", NULL, &b, &err));
     assert_ok(cd_tune_result_make(b.m, &task, &cand[0], &r, &err));
-    assert_true(fabs(r.untuned.seconds - 0.3) < 1e-12 &&
-                fabs(r.tuned.seconds - 0.4) <
-                    1e-12); /* of 1 3 5 and 2 4 6: above 50 ms three times */
+    /* of 1 3 5 and 2 4 6: above 50 ms three times */
+    assert_true(fabs(r.untuned.seconds - 0.3) < 1e-12 && fabs(r.tuned.seconds - 0.4) < 1e-12);
     assert_int_equal(r.verdict, CD_TUNE_WORSE);
     cd_tune_result_free(&r);
     close_board(&b);
@@ -153,8 +153,8 @@ TEST(no_memory) {
         cd_tune_result r = {0};
         board b;
         size_t done;
-        f.step =
-            499; /* most allocations are those of lowering, and each run begins four processes */
+        /* most allocations are those of lowering, and each run begins four processes */
+        f.step = 499;
         f.st = open_board(HELLO LOOP "[ $n -lt 10 ] || n=9; " ANSWER "done", NULL, &b, &f.err);
         if (!f.st) {
             const cd_tune_measure_kind k = cd_tune_measure_of(b.m);

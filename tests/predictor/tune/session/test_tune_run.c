@@ -1,4 +1,5 @@
-/* The loop with a made-up measurer: everything is measured once, failures cost only themselves, a killed run goes on. */
+/* The loop with a made-up measurer: everything is measured once, failures cost only themselves, a
+ * killed run goes on. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -73,9 +74,8 @@ static cdmpp_status space(void *ctx, const cd_tune_task *t, uint64_t seed, cd_tu
     (void)ctx, (void)seed, (void)err;
     toy_space *s = NULL;
     for (int i = 0; i < TASKS && !s; i++) s = ready[i], ready[i] = NULL;
-    if (!s)
-        s = t->flop > 1 ? toy_new(4, 6, false)
-                        : toy_new(2, 3, true); /* the last task's space is used up soon */
+    /* the last task's space is used up soon */
+    if (!s) s = t->flop > 1 ? toy_new(4, 6, false) : toy_new(2, 3, true);
     followed = toy_kind;
     followed.follow = follow;
     s->space.kind = &followed;
@@ -176,8 +176,8 @@ static void test_to_the_end(void **state) {
         assert_int_equal(g->told, 200);
         each_once(g);
         check_books(g);
-        assert_true(cd_tune_run_state(g->run, TASKS - 1)->n_point <=
-                    8); /* 3 x 3, one of them no program */
+        /* 3 x 3, one of them no program */
+        assert_true(cd_tune_run_state(g->run, TASKS - 1)->n_point <= 8);
         const cd_tune_times *t = cd_tune_run_times(g->run);
         assert_int_equal(t->trials, 200);
         assert_true(t->measure_s + t->search_s <= t->wall_s + 1e-9);
@@ -213,8 +213,8 @@ static void test_killed_and_resumed(void **state) {
             const cd_record r = {
                 .n_step = 1, .step = &step, .error_no = l->seconds < CD_TUNE_FAILED_S ? 0 : 4};
             assert_ok(cd_tune_run_known(g->run, l->task, &r, l->seconds, &err));
-            assert_ok(cd_tune_run_known(g->run, l->task, &r, l->seconds,
-                                        &err)); /* a line that stands there twice */
+            /* a line that stands there twice */
+            assert_ok(cd_tune_run_known(g->run, l->task, &r, l->seconds, &err));
         }
         assert_ok(cd_tune_run_go(g->run, &end, &err));
         assert_int_equal(g->f.n, 100);
@@ -264,12 +264,10 @@ static void test_warm(void **state) {
     cd_tune_task_scheduler_end end;
     bool taken;
     const int32_t length[4] = {4, 3, 2, 5}, no[4] = {6, 6, 1, 1};
-    const cd_record_step step = {.kind = CD_RECORD_STEP_SP,
-                                 .i = {0, 512, 1},
-                                 .n_list = 4,
-                                 .list = length},
-                         bad = {
-                             .kind = CD_RECORD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = no};
+    const cd_record_step step = {
+        .kind = CD_RECORD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = length};
+    const cd_record_step bad = {
+        .kind = CD_RECORD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = no};
     const cd_record r = {.n_step = 1, .step = &step}, none = {.n_step = 1, .step = &bad};
     open_rig(g, "random", (cd_tune_task_scheduler_options){.trials = 50, .per_round = 5});
     for (int k = 0; k < 2; k++) assert_ok(cd_tune_run_first(g->run, 1, &r, &taken, &err));
@@ -286,7 +284,8 @@ static void test_warm(void **state) {
     free(g);
 }
 
-/* Out of memory anywhere: an error, nothing leaked, and what was measured is in the books or the error was told. */
+/* Out of memory anywhere: an error, nothing leaked, and what was measured is in the books or the
+ * error was told. */
 static void test_out_of_memory(void **state) {
     (void)state;
     const int32_t length[4] = {4, 3, 2, 5};

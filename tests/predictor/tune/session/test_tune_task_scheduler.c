@@ -40,7 +40,7 @@ static void open_rig(rig *r, const double *weight, const cd_tune_task_scheduler_
                      const char *group) {
     cdmpp_err err = {0};
     cd_tune_task_scheduler_task t[N];
-    for (int i = 0; i < N; i++) t[i] = (cd_tune_task_scheduler_task){weight[i], 1e9, group};
+    for (int i = 0; i < N; i++) t[i] = (cd_tune_task_scheduler_task){weight[i], 1e9, group, 0};
     memset(r, 0, sizeof *r);
     assert_ok(cd_tune_task_scheduler_new(t, N, o, &r->s, &err));
 }
@@ -66,11 +66,14 @@ static void test_weight_decides(void **state) {
     cd_tune_task_scheduler_free(r.s);
 }
 
-/* Of tasks that are equally fast after as many rounds the next round goes to the one that still gains. */
+/* Of tasks that are equally fast after as many rounds the next round goes to the one that still
+ * gains. */
 static void test_gain_decides(void **state) {
     (void)state;
-    const double flat[N] = {0, 0, 0}, now = 1e-3, slope[N] = {0, 0, 0.5},
-                 start[N] = {now, now, now * sqrt(6 * ROUND)};
+    const double flat[N] = {0, 0, 0};
+    const double now = 1e-3;
+    const double slope[N] = {0, 0, 0.5};
+    const double start[N] = {now, now, now * sqrt(6 * ROUND)};
     const cd_tune_task_scheduler_options o = {.trials = 60 * ROUND, .per_round = ROUND};
     uint32_t task, n;
     rig r;
@@ -104,12 +107,57 @@ static void test_groups(void **state) {
     cd_tune_task_scheduler_free(together.s);
 }
 
-/* TVM's gradient (task_scheduler.py) by hand: alpha 0.2, beta 2, a window of 3 rounds; a group is of tasks that are called alike. */
-TEST(test_gradient_by_hand) {
-    static const double after[6] = {8e-3, 7e-3,   5e-3,
-                                    4e-3, 3.5e-3, 2e-3}; /* the best after each round */
+/* Of 16 trials two tasks of 0.4 % of the time each get one; without the small first round they
+ * would get five each. */
+TEST(test_trials_go_where_time_is) {
+    const double slope[N] = {0.1, 0.1, 0.1}, start[N] = {0.085e-3, 22.73e-3, 0.085e-3};
+    const cd_tune_task_scheduler_options o = {.trials = 16, .per_round = 5};
+    rig r;
+    open_rig(&r, alike, &o, NULL);
+    assert_int_equal(run(&r, slope, start), CD_TUNE_NO_TRIALS);
+    assert_true(r.n[0] == 1 && r.n[1] == 14 && r.n[2] == 1);
+    cd_tune_task_scheduler_free(r.s);
+    const double thirds[N] = {2e-3, 1e-3, 1e-3};
+    const cd_tune_task_scheduler_options many = {.trials = 400, .per_round = 4};
+    open_rig(&r, alike, &many, NULL);
+    assert_int_equal(run(&r, slope, thirds), CD_TUNE_NO_TRIALS);
+    assert_in_range(r.n[0], 180, 220);
+    assert_in_range(r.n[1], 90, 110);
+    cd_tune_task_scheduler_free(r.s);
+}
+
+/* Fewer trials than tasks: those of much work have them. */
+TEST(test_few_trials) {
     const cd_tune_task_scheduler_task t[4] = {
-        {1, 1e9, "conv"}, {3, 1e9, "conv"}, {1, 1e9, "dense"}, {1, 1e9, NULL}};
+        {1, 1e6, NULL, 1e-6}, {2, 1e9, NULL, 1e-3}, {1, 1e9, NULL, 3e-3}, {1, 1e6, NULL, 2e-6}};
+    const cd_tune_task_scheduler_options o = {.trials = 2, .per_round = 1};
+    const uint32_t want[2] = {2, 1};
+    cd_tune_task_scheduler *s;
+    cdmpp_err err = {0};
+    uint32_t task, n;
+    assert_ok(cd_tune_task_scheduler_new(t, 4, &o, &s, &err));
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(cd_tune_task_scheduler_next(s, 0, &task, &n), CD_TUNE_GOES_ON);
+        assert_true(task == want[k] && n == 1);
+        assert_ok(cd_tune_task_scheduler_add(s, task, &(double){1e-3}, 1, 1, &err));
+    }
+    assert_int_equal(cd_tune_task_scheduler_next(s, 0, &task, &n), CD_TUNE_NO_TRIALS);
+    cd_tune_task_scheduler_free(s);
+    /* a single task has nobody to leave trials to */
+    const cd_tune_task_scheduler_options alone = {.trials = 4, .per_round = 2};
+    assert_ok(cd_tune_task_scheduler_new(t, 1, &alone, &s, &err));
+    assert_int_equal(cd_tune_task_scheduler_next(s, 0, &task, &n), CD_TUNE_GOES_ON);
+    assert_int_equal(n, 2);
+    cd_tune_task_scheduler_free(s);
+}
+
+/* TVM's gradient (task_scheduler.py) by hand: alpha 0.2, beta 2, a window of 3 rounds; a group is
+ * of tasks that are called alike. */
+TEST(test_gradient_by_hand) {
+    /* the best after each round */
+    static const double after[6] = {8e-3, 7e-3, 5e-3, 4e-3, 3.5e-3, 2e-3};
+    const cd_tune_task_scheduler_task t[4] = {
+        {1, 1e9, "conv", 0}, {3, 1e9, "conv", 0}, {1, 1e9, "dense", 0}, {1, 1e9, NULL, 0}};
     const cd_tune_task_scheduler_options o = {.trials = 1000, .per_round = ROUND};
     cdmpp_err err = {0};
     cd_tune_task_scheduler *s;
@@ -117,8 +165,8 @@ TEST(test_gradient_by_hand) {
     assert_ok(cd_tune_task_scheduler_new(t, 4, &o, &s, &err));
     assert_true(isinf(cd_tune_task_scheduler_gradient(s, 0)));
     for (int k = 0; k < 6; k++) {
-        for (int j = 0; j < ROUND; j++)
-            v[j] = after[k] * (1 + ROUND - 1 - j); /* the last one is the best */
+        /* the last one is the best */
+        for (int j = 0; j < ROUND; j++) v[j] = after[k] * (1 + ROUND - 1 - j);
         for (uint32_t i = 1; i < 4; i++)
             assert_ok(cd_tune_task_scheduler_add(s, i, v, ROUND, 1, &err));
         const double best = after[k], backward = k >= 3 ? (best - after[k - 3]) / 3 : 0,
@@ -126,14 +174,13 @@ TEST(test_gradient_by_hand) {
         for (uint32_t i = 2; i < 4; i++)
             assert_close(cd_tune_task_scheduler_gradient(s, i),
                          0.2 * backward + 0.8 * (next - best), 1e-9, 0);
+        /* its group is no faster */
         assert_close(cd_tune_task_scheduler_gradient(s, 1),
-                     3 * (0.2 * backward + 0.8 * (next - best)), 1e-9,
-                     0); /* its group is no faster */
+                     3 * (0.2 * backward + 0.8 * (next - best)), 1e-9, 0);
     }
     for (int j = 0; j < ROUND; j++) v[j] = 0.5e-3;
-    assert_ok(cd_tune_task_scheduler_add(
-        s, 0, v, ROUND, 1,
-        &err)); /* a fast one: twice its time is possible for the others of the group */
+    /* a fast one: twice its time is possible for the others of the group */
+    assert_ok(cd_tune_task_scheduler_add(s, 0, v, ROUND, 1, &err));
     assert_close(cd_tune_task_scheduler_gradient(s, 1),
                  3 * (0.2 * (2e-3 - 5e-3) / 3 + 0.8 * (2 * 0.5e-3 - 2e-3)), 1e-9, 0);
     assert_close(cd_tune_task_scheduler_gradient(s, 2), 0.2 * (2e-3 - 5e-3) / 3 + 0.8 * -2e-3 / 6,
@@ -154,9 +201,8 @@ static void test_gain_is_extrapolated(void **state) {
     const double now = planted(slope, slow, 0, 79), then = planted(slope, slow, 0, 87);
     assert_close(cd_tune_task_scheduler_gain(r.s, 0), now - then, 1e-6, 0);
     assert_close(cd_tune_task_scheduler_gain(r.s, 1), 0, 0, 1e-15);
-    give(
-        &r, slope, slow, 0,
-        1); /* an odd number of trials: the law goes through the half that is rounded up, and the last */
+    /* an odd number of trials: the law goes through the half that is rounded up, and the last */
+    give(&r, slope, slow, 0, 1);
     const double fall = log(planted(slope, slow, 0, 40) / planted(slope, slow, 0, 80)) /
                         log(81 / 41.0),
                  last = planted(slope, slow, 0, 80);
@@ -213,8 +259,8 @@ static void test_ends(void **state) {
     assert_int_equal(run(&r, flat, slow), CD_TUNE_NO_TASK);
     for (int i = 0; i < N; i++) assert_true(r.n[i] == 3 * ROUND);
     cd_tune_task_scheduler_free(r.s);
-    o = (cd_tune_task_scheduler_options){.trials = 1000,
-                                         .per_round = ROUND}; /* all fail: left after some rounds */
+    /* all fail: left after some rounds */
+    o = (cd_tune_task_scheduler_options){.trials = 1000, .per_round = ROUND};
     open_rig(&r, alike, &o, NULL);
     for (int k = 0; k < 4; k++) {
         double s[ROUND];
@@ -246,9 +292,10 @@ static void test_resumed(void **state) {
     assert_int_equal(cd_tune_task_scheduler_trials(r.s, 1), 5 * ROUND);
     assert_int_equal(cd_tune_task_scheduler_next(r.s, 0, &task, &n), CD_TUNE_GOES_ON);
     assert_int_equal(task, 0);
-    assert_int_equal(n, 2);
+    assert_int_equal(n, 1); /* a first look */
     cd_tune_task_scheduler_free(r.s);
 }
 
-TESTS(NULL, NULL, test_weight_decides, test_gain_decides, test_groups, test_gradient_by_hand,
-      test_gain_is_extrapolated, test_stops_when_it_does_not_pay, test_ends, test_resumed)
+TESTS(NULL, NULL, test_weight_decides, test_gain_decides, test_groups, test_trials_go_where_time_is,
+      test_few_trials, test_gradient_by_hand, test_gain_is_extrapolated,
+      test_stops_when_it_does_not_pay, test_ends, test_resumed)

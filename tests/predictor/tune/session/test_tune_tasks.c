@@ -140,7 +140,8 @@ TEST(a_built_in_network) {
     end();
 }
 
-/* Over a range of batches: the tasks of all its sizes; a task that two sizes share has the weight of both. */
+/* Over a range of batches: the tasks of all its sizes; a task that two sizes share has the weight
+ * of both. */
 TEST(a_network_at_several_sizes) {
     const char *range[] = {"batch=1..4:3"}, *other[] = {"seq=1..4"};
     double one = 0, all = 0;

@@ -1,4 +1,5 @@
-/* Tuners of templates in a run: best first, for a described processor, and who takes the tasks that no template fits. */
+/* Tuners of templates in a run: best first, for a described processor, and who takes the tasks that
+ * no template fits. */
 #include <string.h>
 
 #include "made_template.h"

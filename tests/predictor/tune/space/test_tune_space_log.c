@@ -87,8 +87,8 @@ static void test_changes_are_near(void **state) {
         one_number += (c.choice[1].pick == from->choice[1].pick) !=
                       (c.choice[2].pick == from->choice[2].pick);
     }
-    assert_true(one_number ==
-                200); /* 18 candidates differ in one number alone, and only 16 are looked at */
+    /* 18 candidates differ in one number alone, and only 16 are looked at */
+    assert_true(one_number == 200);
     cd_tune_space_free(s);
     cd_tune_replay_logs_free(&l);
     cd_buf_free(&b);
@@ -134,8 +134,8 @@ static void test_draws_reach_all_alike(void **state) {
         assert_ok(s->kind->draw(s, i, &c, &err));
         seen[c.row]++;
     }
-    for (int i = 0; i < 16; i++)
-        assert_true(seen[i] > 850 && seen[i] < 1150); /* 1000, deviation 31 */
+    /* 1000, deviation 31 */
+    for (int i = 0; i < 16; i++) assert_true(seen[i] > 850 && seen[i] < 1150);
     cd_tune_space_free(s);
     cd_tune_replay_logs_free(&l);
     cd_buf_free(&b);

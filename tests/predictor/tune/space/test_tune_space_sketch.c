@@ -15,8 +15,8 @@
     "2]], \"reduce\": \"sum\","                                                                    \
     "\"body\": \"A[i, k]*B[k, j]\"}], \"args\": [\"A\", \"B\", \"C\"]"
 
-static const cd_hardware cpu = {8, 64, 64, 0, 0, 0, 0, 0},
-                         gpu = {-1, 16, 64, 49152, INT32_MAX, 1024, 8, 32};
+static const cd_hardware cpu = {8, 64, 64, 0, 0, 0, 0, 0};
+static const cd_hardware gpu = {-1, 16, 64, 49152, INT32_MAX, 1024, 8, 32};
 
 static cd_tune_space *space_of(const cd_task_registry *tasks, size_t k, bool on_gpu) {
     cdmpp_err err = {0};

@@ -1,4 +1,5 @@
-/* Templates as programs: each can be lowered, is one of Ansor's space, has the lengths of its block. */
+/* Templates as programs: each can be lowered, is one of Ansor's space, has the lengths of its
+ * block. */
 #include "made_template.h"
 #include "fault.h"
 #include "features/program/program.h"

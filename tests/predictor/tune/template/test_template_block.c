@@ -65,7 +65,8 @@ static void test_bytes(void **state) {
     cd_template_block b = {.s1 = {1, 1}, .s2 = {2, 5}, .s3 = {4, 8}, .r1 = {1, 1, 6}};
     assert_int_equal(cd_template_l1_bytes(&n, &made_machine, &b), dense_bytes(4, 8, 6));
     assert_int_equal(cd_template_l2_bytes(&n, &made_machine, &b), dense_bytes(8, 40, 6));
-    /* A window of 3 x 3 over a tile of 2 x 7: (2 + 2) x (7 + 2) places of the input, their 8 channels in a line each. */
+    /* A window of 3 x 3 over a tile of 2 x 7: (2 + 2) x (7 + 2) places of the input, their 8
+     * channels in a line each. */
     const cd_template_nest c = made_nest(*state, T_CONV);
     b = (cd_template_block){
         .s1 = {1, 1, 1}, .s2 = {1, 1, 1}, .s3 = {2, 7, 16}, .r1 = {1, 1, 1, 3, 3, 8}};
@@ -81,8 +82,8 @@ static void test_rows_that_meet(void **state) {
     n.in[1] = (cd_template_operand){
         .rank = 2, .extent = {1024, 64}, .factor = {{0, 0, 1}, {0, 1, 0}}, .packed = true};
     cd_template_block b = {.s1 = {1, 1}, .s2 = {1, 1}, .s3 = {2, 16}, .r1 = {1, 1, 16}};
-    assert_int_equal(cd_template_l1_bytes(&n, &made_machine, &b),
-                     2 * 64 + 16 * 16 * 4); /* 8192 bytes: two ways of a page */
+    /* 8192 bytes: two ways of a page */
+    assert_int_equal(cd_template_l1_bytes(&n, &made_machine, &b), 2 * 64 + 16 * 16 * 4);
     b.s3[0] = 4;
     assert_int_equal(cd_template_l1_bytes(&n, &made_machine, &b), 4 * 4096 + 16 * 16 * 4);
 }
@@ -166,8 +167,8 @@ static void test_cost(void **state) {
     slow.l1_bytes = 256;
     assert_true(cd_template_cost(&n, &slow, &wide) > cd_template_cost(&n, &made_machine, &wide));
     assert_true(cd_template_kernel_cost(&n, &made_machine, (int32_t[]){4, 8}) >= 4);
-    cd_template_machine three =
-        made_machine; /* 6 * 5 tiles: even for three threads, eight rounds for four */
+    /* 6 * 5 tiles: even for three threads, eight rounds for four */
+    cd_template_machine three = made_machine;
     three.threads = 3;
     assert_close(cd_template_cost(&n, &three, &wide), cd_template_cost(&n, &made_machine, &wide),
                  1e-12, 0);

@@ -1,4 +1,5 @@
-/* Which tasks are sums of products, by their loops; what is read of them; what is said of the others. */
+/* Which tasks are sums of products, by their loops; what is read of them; what is said of the
+ * others. */
 #include <string.h>
 
 #include "made_template.h"
@@ -22,8 +23,8 @@ static void test_convolution(void **state) {
     const cd_template_nest n = made_nest(*state, T_CONV);
     assert_int_equal(n.n_space, 3);
     assert_int_equal(n.n_axis, 6);
-    assert_true(n.in[0].guarded && n.in[0].op == 1 &&
-                !n.in[1].guarded);             /* the padding has a nest of its own */
+    /* the padding has a nest of its own */
+    assert_true(n.in[0].guarded && n.in[0].op == 1 && !n.in[1].guarded);
     assert_int_equal(n.in[0].factor[0][0], 1); /* row h + y */
     assert_int_equal(n.in[0].factor[0][3], 1);
     assert_int_equal(n.in[0].factor[1][3], 0);

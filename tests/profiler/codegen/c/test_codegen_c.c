@@ -89,13 +89,14 @@ static const char *const text[] = {
                          "[[\"i\", 0, 5], [\"j\", 0, 6]], \"body\": \"f[i, j]*2 + x[i, j]\"}]",
 };
 enum { N_TASK = sizeof text / sizeof *text, MOST = 4000 };
-/* The last task's first operator in the innermost loop of the second: two stores at one place, neither loop between. Vectors from
- * booleans. */
+/* The last task's first operator in the innermost loop of the second: two stores at one place,
+ * neither loop between. Vectors from booleans. */
 static const struct {
     size_t task;
     const char *steps;
 } fixed[] = {{N_TASK - 1, "[[\"CA\", 2, 3, 1]]"}, {N_TASK - 2, "[[\"AN\", 2, 1, 2]]"}};
-/* Schedules whose parallel loops are what they are made for: `parts` of them, 0: something stands beside them. */
+/* Schedules whose parallel loops are what they are made for: `parts` of them, 0: something stands
+ * beside them. */
 static const struct {
     size_t task;
     const char *steps;
@@ -351,7 +352,8 @@ static int count(const cd_codegen_code *c, const char *what) {
     return n;
 }
 
-/* A vectorised loop is at most eight statements of one register each, with shorter ones for the rest; a longer one is a loop over registers. */
+/* A vectorised loop is at most eight statements of one register each, with shorter ones for the
+ * rest; a longer one is a loop over registers. */
 TEST(lengths_of_vectors) {
     static const struct {
         int n;

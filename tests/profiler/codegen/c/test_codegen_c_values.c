@@ -1,5 +1,6 @@
-/* Any legal schedule computes what the task says, also where fused axes, conditions and index arithmetic meet a vector, and where a
- * loop is too long to be written out: schedules of the sketch rules, and random steps. CDMPP_ROUNDS asks for more. */
+/* Any legal schedule computes what the task says, also where fused axes, conditions and index
+ * arithmetic meet a vector, and where a loop is too long to be written out: schedules of the sketch
+ * rules, and random steps. CDMPP_ROUNDS asks for more. */
 #include "check.h"
 #include "cprog.h"
 #include "features/sketch/sketch.h"
@@ -20,20 +21,20 @@ static const char *const text[] = {
     [LAYOUT] = "\"ops\": [" IN("x", "3, 6, 64") "," OP3("y", 6, 64, 3, "x[j, h, i]") "]",
     [CONCAT] = "\"ops\": [" IN("a", "4, 128") "," IN("b", "4, 128") "," OP2(
         "y", 4, 256, "if_then_else(128 <= j, b[i, j - 128], a[i, j])") "]",
-    /* the same with parts whose seams are in the middle of registers, then an operator after them */
-    "\"ops\": [" IN("a", "5, 37") "," IN("b", "5, 30") "," IN(
-        "c", "5, 61") "," OP2("y", 5, 128,
-                              "if_then_else(67 <= j, c[i, j - 67], if_then_else(37 <= j, b[i, j - "
-                              "37], a[i, j]))") "," OP2("z", 5, 128, "max(y[i, j], 0.0)") "]",
+    /* the same with parts whose seams are in the middle of registers, then an operator after
+     * them */
+    "\"ops\": [" IN("a", "5, 37") "," IN("b", "5, 30") "," IN("c", "5, 61") "," OP2(
+        "y", 5, 128,
+        "if_then_else(67 <= j, c[i, j - 67], if_then_else(37 <= j, b[i, j - "
+        "37], a[i, j]))") "," OP2("z", 5, 128, "max(y[i, j], 0.0)") "]",
     /* a rim on both sides; a maximum over windows of it */
-    "\"ops\": [" IN(
-        "x",
-        "9, 7, 40") "," OP3("p", 11, 9, 40,
-                            "if_then_else(h >= 1 && h < 10 && i >= 1 && i < 8, x[h - 1, i - 1, j], "
-                            "-99.0)") ", {\"name\": \"y\", \"axis\": [[\"h\", 0, 5], [\"i\", 0, "
-                                      "4], [\"j\", 0, 40]], \"reduce_axis\": [[\"u\", 0, 3], "
-                                      "[\"v\", 0, 3]],"
-                                      "\"reduce\": \"max\", \"body\": \"p[h*2 + u, i*2 + v, j]\"}]",
+    "\"ops\": [" IN("x", "9, 7, 40") "," OP3(
+        "p", 11, 9, 40,
+        "if_then_else(h >= 1 && h < 10 && i >= 1 && i < 8, x[h - 1, i - 1, j], "
+        "-99.0)") ", {\"name\": \"y\", \"axis\": [[\"h\", 0, 5], [\"i\", 0, "
+                  "4], [\"j\", 0, 40]], \"reduce_axis\": [[\"u\", 0, 3], "
+                  "[\"v\", 0, 3]],"
+                  "\"reduce\": \"max\", \"body\": \"p[h*2 + u, i*2 + v, j]\"}]",
     /* a rim in the innermost axis */
     "\"ops\": [" IN("x", "6, 70") "," OP2(
         "p", 8, 77, "if_then_else(i >= 1 && i < 7 && j >= 3 && j < 73, x[i - 1, j - 3], 0.0)") "]",
@@ -61,15 +62,15 @@ static const char *const text[] = {
                           "0, 44]],"
                           "\"reduce_axis\": [[\"k\", 0, 35]]," SUM "\"A[h, i, k]*B[h, j, k]\"}]",
     /* softmax */
-    "\"ops\": [" IN("x", "6, 90") ", {\"name\": \"m\", \"axis\": [[\"i\", 0, 6]], \"reduce_axis\": "
-                                  "[[\"k\", 0, 90]], \"reduce\": \"max\", \"body\": \"x[i, "
-                                  "k]\"}," OP2(
-                                      "e", 6, 90,
-                                      "exp(x[i, j] - m[i])") ", {\"name\": \"s\", \"axis\": "
-                                                             "[[\"i\", 0, 6]], \"reduce_axis\": "
-                                                             "[[\"k\", 0, 90]]," SUM
-                                                             "\"e[i, k]\"}," OP2(
-                                                                 "y", 6, 90, "e[i, j]/s[i]") "]",
+    "\"ops\": [" IN(
+        "x", "6, 90") ", {\"name\": \"m\", \"axis\": [[\"i\", 0, 6]], \"reduce_axis\": "
+                      "[[\"k\", 0, 90]], \"reduce\": \"max\", \"body\": \"x[i, "
+                      "k]\"}," OP2("e", 6, 90,
+                                   "exp(x[i, j] - m[i])") ", {\"name\": \"s\", \"axis\": "
+                                                          "[[\"i\", 0, 6]], \"reduce_axis\": "
+                                                          "[[\"k\", 0, 90]]," SUM
+                                                          "\"e[i, k]\"}," OP2("y", 6, 90,
+                                                                              "e[i, j]/s[i]") "]",
     /* every third element from the end, then every second row */
     "\"ops\": [" IN("x", "7, 150") "," OP2("y", 7, 50, "x[6 - i, 149 - j*3]") "," OP2(
         "z", 4, 50, "y[i*2, 49 - j] + y[i, j]") "]",
@@ -84,12 +85,12 @@ static const char *const text[] = {
                                           "y", 35, 24, "f[i*24 + j] - f[839 - i*24 - j]") "]",
     /* chosen by the index: a chessboard, the nearest pixel, values of the index */
     "\"ops\": [" IN("x", "9, 66") "," OP2(
-        "s", 9,
-        66, "select((i + j) % 2 == 0, x[i, j], 0 - x[i, 65 - j])") "," OP2("y", 9, 132,
-                                                                           "s[i*2 // 3, j // 2] + "
-                                                                           "float32(j % 5) + "
-                                                                           "float32(max(j - 60, "
-                                                                           "i))") "]",
+        "s", 9, 66,
+        "select((i + j) % 2 == 0, x[i, j], 0 - x[i, 65 - j])") "," OP2("y", 9, 132,
+                                                                       "s[i*2 // 3, j // 2] + "
+                                                                       "float32(j % 5) + "
+                                                                       "float32(max(j - 60, "
+                                                                       "i))") "]",
     /* rows that a tensor names */
     "\"ops\": [" IN("x", "8, 40") "," IN("n", "3, 4") "," OP2(
         "y", 12, 40, "x[min(max(int32(n[i // 4, i % 4]), 0), 7), j]") "," OP2("z", 12, 80,
@@ -116,7 +117,8 @@ static void add(cprog *c, size_t task, const char *steps) {
     cd_arena_free(&a);
 }
 
-/* A vector over a fused index, longer than what is written out, whose lanes are at places that only a quotient tells. */
+/* A vector over a fused index, longer than what is written out, whose lanes are at places that only
+ * a quotient tells. */
 TEST(test_fused_vector) {
     cprog c;
     cp_open(&c, text, N_TASK);

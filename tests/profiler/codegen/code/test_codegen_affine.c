@@ -97,7 +97,8 @@ TEST(test_same_value) {
     env.bound[0] = (cd_bound){0, 11};
 }
 
-/* One lane of what was applied, where the variable is "itself + lane" too: every lane has the value of its element. */
+/* One lane of what was applied, where the variable is "itself + lane" too: every lane has the value
+ * of its element. */
 TEST(test_one_lane) {
     srand(5);
     for (int k = 0; k < 4000; k++) {

@@ -150,8 +150,8 @@ TEST(test_ranges_hold) {
 /* Where each variable occurs once, the bounds are values. */
 TEST(test_ranges_are_tight) {
     static const cd_expr_op with_number[] = {CD_ADD, CD_SUB,  CD_MUL, CD_MIN,
-                                             CD_MAX, CD_FDIV, CD_DIV},
-                            of_two[] = {CD_ADD, CD_SUB, CD_MUL, CD_MIN, CD_MAX};
+                                             CD_MAX, CD_FDIV, CD_DIV};
+    static const cd_expr_op of_two[] = {CD_ADD, CD_SUB, CD_MUL, CD_MIN, CD_MAX};
     srand(8);
     for (int k = 0; k < 2000; k++) {
         const cd_expr *side[2];

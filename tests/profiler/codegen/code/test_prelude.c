@@ -1,4 +1,5 @@
-/* Helpers of generated C that work on bytes, built for each instruction set that this processor has, against plain arithmetic. */
+/* Helpers of generated C that work on bytes, built for each instruction set that this processor
+ * has, against plain arithmetic. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,7 +7,8 @@
 #include "tests/support/base/check.h"
 #include "tests/support/base/scratch.h"
 
-/* Each width of vectors: dot4 of words of any bytes, among them the ends of the ranges; bytes widened and narrowed; halves rounded to even. */
+/* Each width of vectors: dot4 of words of any bytes, among them the ends of the ranges; bytes
+ * widened and narrowed; halves rounded to even. */
 static const char program[] =
     "static int word(unsigned i) { static const unsigned end[4] = {0xffffffffu, 0x7f7f7f7fu, "
     "0x80808080u, 0}; unsigned x = i * 2654435761u; x ^= x >> 15; x *= 2246822519u; return (int)(i "

@@ -1,4 +1,5 @@
-/* Texts of GPU programs: what must stand in them, and what is refused. Values: test_codegen_gpu_values.c. */
+/* Texts of GPU programs: what must stand in them, and what is refused. Values:
+ * test_codegen_gpu_values.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@ static const char *const matmul[] = {"\"ops\": [" GP_IN("A", "512, 512") "," GP_
                      "k]*B[k, j]\"},"
                      "{\"name\": \"D\", \"axis\": [[\"i\", 0, 512], [\"j\", 0, 512]], \"body\": "
                      "\"max(C[i, j], 0.0)\"}]"};
-/* Blocks, virtual threads, threads, two stages in shared memory, one of them with vectors of four. */
+/* Blocks, virtual threads, threads, two stages in shared memory, one of them with vectors of
+ * four. */
 static const char tiled[] =
     "[[\"SP\",2,0,512,[2,4,8,2],1],[\"SP\",2,5,512,[4,8,8,1],1],[\"SP\",2,10,512,[2,4],1],[\"RE\","
     "2,[0,5,1,6,2,7,10,11,3,8,12,4,9]],"
@@ -72,14 +74,16 @@ TEST(test_tiled) {
     assert_int_equal(cuda.n_buffer, 3);
     assert_int_equal(cuda.launch[0].n_buffer, 3);
     assert_true(cuda.buffer[2].written && !cuda.buffer[0].written);
-    /* Threads meet before the stages are filled again and before they are read, and nowhere else. */
+    /* Threads meet before the stages are filled again and before they are read, and nowhere
+     * else. */
     assert_int_equal(times(cuda.text.p, "__syncthreads"), 2);
     assert_int_equal(times(cl.text.p, "barrier("), 2);
-    /* Three statements depend on the virtual thread (start, update, result); the two fills do not. */
+    /* Three statements depend on the virtual thread (start, update, result); the two fills do
+     * not. */
     assert_int_equal(times(cuda.text.p, "for (int v0 = 0; v0 < 8; v0++)"), 3);
     assert_int_equal(times(cuda.text.p, "__shared__"), 2);
-    assert_non_null(
-        strstr(cuda.text.p, "[1024]; /* C */")); /* 128 elements for each of 8 virtual threads */
+    /* 128 elements for each of 8 virtual threads */
+    assert_non_null(strstr(cuda.text.p, "[1024]; /* C */"));
     assert_int_equal(times(cuda.text.p, "*(float4 *)"), 1);
     assert_int_equal(times(cl.text.p, "vstore4(vload4("), 1);
     assert_ok(cd_codegen(&f.nest, CD_DIALECT_CUDA, "p", &again, &err));

@@ -1,4 +1,5 @@
-/* Places in memory as sums: what is said of steps and divisors, and the text, against the expressions evaluated. */
+/* Places in memory as sums: what is said of steps and divisors, and the text, against the
+ * expressions evaluated. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,8 +79,8 @@ static void test_steps_of_known_forms(void **state) {
     step_is(bin(CD_SUB, x, x), 1, 0);
     step_is(bin(CD_MUL, x, lit(6)), 1, 6);
     step_is(bin(CD_MUL, lit(6), x), 1, 6);
-    step_is(bin(CD_FMOD, bin(CD_ADD, eight, x), lit(8)), 1,
-            1); /* y*8 + x, x below 4: within one turn of 8 */
+    /* y*8 + x, x below 4: within one turn of 8 */
+    step_is(bin(CD_FMOD, bin(CD_ADD, eight, x), lit(8)), 1, 1);
     step_is(bin(CD_FDIV, bin(CD_ADD, eight, x), lit(8)), 3, 0);
     step_is(bin(CD_FMOD, bin(CD_ADD, eight, bin(CD_MUL, x, lit(2))), lit(8)), 1, 2);
     no_step(bin(CD_FMOD, bin(CD_ADD, y, x), lit(8))); /* a turn may end anywhere */
@@ -104,7 +105,8 @@ static const cd_expr *random_expr(int depth) {
     return o == CD_MUL ? bin(o, a, lit(number[rand() % 10])) : bin(o, a, random_expr(depth - 1));
 }
 
-/* Where a step is promised, every step of the loop has it; a divisor divides, whatever the other variables are. */
+/* Where a step is promised, every step of the loop has it; a divisor divides, whatever the other
+ * variables are. */
 static void test_promises_hold(void **state) {
     unsigned promised = 0, moved = 0, divided = 0;
     (void)state;
@@ -167,10 +169,10 @@ static void test_place_of_an_element(void **state) {
     for (int round = 0; round < 3000; round++) {
         const bool begins = rand() & 1;
         slot.min = begins ? min : NULL;
-        const cd_expr *q = random_expr(2),
-                      *x[2] = {random_expr(2),
-                               bin(CD_ADD, bin(CD_MUL, bin(CD_FDIV, q, lit(4)), lit(4)),
-                                   bin(CD_FMOD, q, lit(4)))};
+        const cd_expr *q = random_expr(2);
+        const cd_expr *x[2] = {
+            random_expr(2),
+            bin(CD_ADD, bin(CD_MUL, bin(CD_FDIV, q, lit(4)), lit(4)), bin(CD_FMOD, q, lit(4)))};
         cd_gpu_sum s;
         assert_ok(cd_gpu_address(&g, 0, x, 2, &s, &err));
         for (int t = 0; t < 4; t++) {

@@ -1,4 +1,5 @@
-/* Which layers become 8 bits long, what their programs read and write, and the scales. Values: tests/predictor/quantize. */
+/* Which layers become 8 bits long, what their programs read and write, and the scales. Values:
+ * tests/predictor/quantize. */
 #include <math.h>
 
 #include "profiler/network/workload/workload.h"
@@ -9,7 +10,8 @@ static cdmpp_err err;
 
 /* ---- numbers ---- */
 
-/* Every number of the range is off by half a step at most, 0 by nothing; the step is no larger than it must be. */
+/* Every number of the range is off by half a step at most, 0 by nothing; the step is no larger than
+ * it must be. */
 static void check_scale(float low, float high) {
     float scale;
     int zero;
@@ -31,8 +33,8 @@ TEST(test_scale) {
     for (uint64_t k = 0; k < 200; k++) {
         const double size = pow(10, 20 * cd_rng_unit(1, k) - 10);
         check_scale((float)(-size * cd_rng_unit(2, k)), (float)(size * cd_rng_unit(3, k)));
-        check_scale((float)(size * cd_rng_unit(4, k)),
-                    (float)(size * 2)); /* 0 is outside: the range is widened */
+        /* 0 is outside: the range is widened */
+        check_scale((float)(size * cd_rng_unit(4, k)), (float)(size * 2));
         check_scale((float)(-2 * size), (float)(-size * cd_rng_unit(5, k)));
     }
     cd_fuse_quantize_scale(0, 0, &scale, &zero);
@@ -44,7 +46,8 @@ TEST(test_scale) {
 
 /* ---- layers ---- */
 
-/* conv (3 channels: filled up to 4) - relu - conv - + conv's own - depthwise - pool - product, and a product of data by data. */
+/* conv (3 channels: filled up to 4) - relu - conv - + conv's own - depthwise - pool - product, and
+ * a product of data by data. */
 static cd_graph *chain(void) {
     gm m = {0};
     assert_ok(cd_graph_new("chain", &m.g, &err));
@@ -94,9 +97,8 @@ TEST(test_layers) {
     assert_string_equal(w->layer[4].why, "a product of two tensors of data");
     assert_true(w->layer[1].flop == 2.0 * 16 * 16 * 64);
     assert_true(count(w, CD_DTYPE(CD_T_UINT, 8)) >= 3);
-    assert_true(w->n_group <=
-                groups +
-                    2); /* x alone gets programs of its own: the rest is part of what there is */
+    /* x alone gets programs of its own: the rest is part of what there is */
+    assert_true(w->n_group <= groups + 2);
     cd_workload_free(w);
     assert_int_equal(
         cd_workload_build(g,
@@ -174,7 +176,8 @@ TEST(test_file) {
     assert_string_equal(why_of(i8, 0, false), "its input is not quantised");
 }
 
-/* Zero points that are known only as the network runs, or that differ, leave a layer in float, and the list says so. */
+/* Zero points that are known only as the network runs, or that differ, leave a layer in float, and
+ * the list says so. */
 TEST(test_file_zeros) {
     const cd_dtype i8 = CD_DTYPE(CD_T_INT, 8);
     for (int k = 0; k < 2; k++) {
@@ -225,7 +228,8 @@ TEST(test_qlinear) {
     cd_graph_free(m.g);
 }
 
-/* A product of whole numbers beside a quantised convolution: both are listed, with the operations of all their numbers. */
+/* A product of whole numbers beside a quantised convolution: both are listed, with the operations
+ * of all their numbers. */
 TEST(test_whole_numbers) {
     const cd_dtype i8 = CD_DTYPE(CD_T_INT, 8), u8 = CD_DTYPE(CD_T_UINT, 8);
     gm m = {0};

@@ -21,7 +21,8 @@ static cd_fusion_rules rules(const char *list) {
     return r;
 }
 
-/* Groups of the graph under the rules (NULL: TVM's), and the rules that were missing: "Conv+Relu,...". */
+/* Groups of the graph under the rules (NULL: TVM's), and the rules that were missing:
+ * "Conv+Relu,...". */
 static uint32_t groups(const cd_graph *g, const char *list, char *open, size_t n_open) {
     cd_fusion_rules r = {0};
     cd_workload *w;
@@ -98,7 +99,8 @@ TEST(test_not_known) {
     cd_graph_free(g);
 }
 
-/* A rule with `before` counts only where that operator is in the group, and stands above the pair's. */
+/* A rule with `before` counts only where that operator is in the group, and stands above the
+ * pair's. */
 TEST(test_chains) {
     cd_graph *g = conv_bn_relu();
     char open[256];
@@ -189,8 +191,8 @@ TEST(test_all_allowed) {
         cd_fusion_rules r = {0};
         assert_ok(cd_zoo_build(names[k], &(cd_zoo_options){0}, &g, &err));
         assert_ok(cd_workload_build(g, NULL, &tvm, &err));
-        for (uint32_t open = 1; open;
-             open = w->open.n) { /* allow what was missing, until nothing is */
+        /* allow what was missing, until nothing is */
+        for (uint32_t open = 1; open; open = w->open.n) {
             for (uint32_t i = 0; w && i < w->open.n; i++)
                 assert_ok(cd_fusion_rules_add(&r, NULL, w->open.rule[i].first,
                                               w->open.rule[i].second, CD_FUSION_FUSED, &err));

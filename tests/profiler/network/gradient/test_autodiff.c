@@ -1,5 +1,6 @@
-/* Gradients: every rule against finite differences of the network itself, on small shapes, in both layouts, fused and one
- * operator at a time. All operands are weights, so that each one's gradient is checked. */
+/* Gradients: every rule against finite differences of the network itself, on small shapes, in both
+ * layouts, fused and one operator at a time. All operands are weights, so that each one's gradient
+ * is checked. */
 #include "check.h"
 #include "grad_check.h"
 #include "profiler/network/zoo/zoo.h"
@@ -132,8 +133,8 @@ static void binary(mg *m) {
     }
     end(m, mg_op(m, "Max", "", 3, x, y, z));
     end(m, mg_op(m, "Where", "", 3, mg_op(m, "Less", "", 2, x, z), y, x));
-    end(m, mg_op(m, "Where", "", 3, mg_op(m, "Less", "", 2, x, z), y,
-                 mg_real(m, 0.5))); /* one of the two is no weight */
+    /* one of the two is no weight */
+    end(m, mg_op(m, "Where", "", 3, mg_op(m, "Less", "", 2, x, z), y, mg_real(m, 0.5)));
     end(m, mg_op(m, "Where", "", 3, mg_op(m, "Less", "", 2, x, z), mg_real(m, 0.5), y));
     end(m, mg_op(m, "PRelu", "", 2, x, z));
     end(m, mg_op(m, "Mul", "", 2, x, x));
@@ -265,19 +266,20 @@ static void images(mg *m) {
     end(m, mg_op(m, "Resize", "", 4, x, NONE, NONE, s));
     end(m, mg_op(m, "SpaceToDepth", "blocksize=2", 1, W(m, 4, 1, 2, 4, 2)));
 }
-/* Words of a table, which repeat; a table of fewer rows than are read; columns; known rows in no order. */
+/* Words of a table, which repeat; a table of fewer rows than are read; columns; known rows in no
+ * order. */
 static void tables(mg *m) {
     const uint32_t x = W(m, 2, 7, 3), y = W(m, 2, 2, 3), z = W(m, 3, 2, 3, 4);
     cdmpp_err err = {0};
     uint32_t ids;
-    assert_ok(cd_graph_input(m->g, "400", CD_I64, &(cd_graph_shape){2, {2, 3}}, &ids,
-                             &err)); /* 0 1 0 1 0 1 */
+    /* 0 1 0 1 0 1 */
+    assert_ok(cd_graph_input(m->g, "400", CD_I64, &(cd_graph_shape){2, {2, 3}}, &ids, &err));
     end(m, mg_op(m, "Gather", "", 2, x, ids));
     end(m, mg_op(m, "Gather", "", 2, y, ids));
     end(m, mg_op(m, "Gather", "axis=2", 2, z, ids));
     end(m, mg_op(m, "Gather", "axis=1", 2, z, mg_ints(m, 4, 2, -1, 0, 2)));
-    end(m, mg_op(m, "Gather", "", 2, x,
-                 mg_op(m, "Sub", "", 2, ids, mg_ints(m, 1, 2)))); /* rows -2 and -1 */
+    /* rows -2 and -1 */
+    end(m, mg_op(m, "Gather", "", 2, x, mg_op(m, "Sub", "", 2, ids, mg_ints(m, 1, 2))));
 }
 static void backwards(mg *m) {
     const uint32_t x = W(m, 3, 2, 5, 7);
@@ -344,7 +346,8 @@ static double flop_of(const cd_gradient *d, uint8_t phase) {
     return sum;
 }
 
-/* The forward part is the network: the same results of the same shapes; convolutions and products of the same operations. */
+/* The forward part is the network: the same results of the same shapes; convolutions and products
+ * of the same operations. */
 static void check_forward(const cd_graph *g, const cd_gradient *d) {
     for (uint32_t k = 0; k < g->n_output; k++) {
         const cd_graph_tensor *x = &g->tensor[g->output[k]],
@@ -375,8 +378,8 @@ static bool is_product(const cd_graph_node *n) {
            !strcmp(n->op, "MatMul");
 }
 
-/* Convolutions and products of a phase; of the forward part, what their gradients must come to: each operand that depends on
- * what is learned costs the forward product once more. */
+/* Convolutions and products of a phase; of the forward part, what their gradients must come to:
+ * each operand that depends on what is learned costs the forward product once more. */
 static double products(const cd_gradient *d, uint8_t phase, bool once_more) {
     const cd_graph *g = d->graph;
     bool *need = calloc(g->n_tensor, sizeof *need);
@@ -395,9 +398,9 @@ static double products(const cd_gradient *d, uint8_t phase, bool once_more) {
     return sum;
 }
 
-/* The law: backward products are the forward's, once for each operand that is learned from. Biases are
- * in the forward product alone, and without padding the gradient of the data is a little longer than the result. All
- * operators together: about twice the forward part's. */
+/* The law: backward products are the forward's, once for each operand that is learned from. Biases
+ * are in the forward product alone, and without padding the gradient of the data is a little longer
+ * than the result. All operators together: about twice the forward part's. */
 static void check_flop(const char *name, const cd_gradient *d) {
     const double want = products(d, CD_GRADIENT_FORWARD, true),
                  got = products(d, CD_GRADIENT_BACKWARD, false);
@@ -415,8 +418,8 @@ TEST(test_zoo) {
         cdmpp_err err = {0};
         cd_graph *g;
         cd_gradient d;
-        if (!strcmp(e->family, "operator") || !strcmp(e->family, "rcnn"))
-            continue; /* the laws below are those of whole networks, all of which is learned */
+        /* the laws below are those of whole networks, all of which is learned */
+        if (!strcmp(e->family, "operator") || !strcmp(e->family, "rcnn")) continue;
         cd_workload *w;
         assert_ok(cd_zoo_build(e->name, &(cd_zoo_options){.batch = 2}, &g, &err));
         assert_ok(cd_autodiff(g, NULL, &d, &err));

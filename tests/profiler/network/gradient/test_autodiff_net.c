@@ -1,8 +1,10 @@
-/* Iterations of whole small networks against differences, the optimizer's arithmetic, and what is refused. */
+/* Iterations of whole small networks against differences, the optimizer's arithmetic, and what is
+ * refused. */
 #include "fault.h"
 #include "grad_check.h"
 
-/* ---- networks, with batch norms, shortcuts, pooling, attention, a recurrent layer, and cross entropy ---- */
+/* ---- networks, with batch norms, shortcuts, pooling, attention, a recurrent layer, and cross
+ * entropy ---- */
 
 static void convolutional(mg *m) {
     const uint32_t x = mg_in(m, 4, 2, 2, 6, 6), w = W(m, 4, 3, 2, 3, 3), s = W(m, 1, 3),
@@ -157,7 +159,8 @@ TEST(test_unknown) {
     cd_graph_free(m.g);
 }
 
-/* A weight behind which no result stands, a frozen one, integers, a mask; an input's gradient is nobody's. */
+/* A weight behind which no result stands, a frozen one, integers, a mask; an input's gradient is
+ * nobody's. */
 TEST(test_left_out) {
     mg m = mg_new("left out", 13);
     const uint32_t x = mg_in(&m, 2, 3, 4), w = mg_w(&m, 2, 4, 4), v = mg_w(&m, 2, 4, 4),

@@ -1,4 +1,5 @@
-/* Shapes, content and operations of operators, by family; the expected numbers come from ONNX's text. */
+/* Shapes, content and operations of operators, by family; the expected numbers come from ONNX's
+ * text. */
 #include "check.h"
 #include "made_graph.h"
 
@@ -380,8 +381,9 @@ static void limits(void **state) {
     gm *m = *state;
     cdmpp_err err = {0};
     uint32_t t;
-    const cd_graph_shape big = {2, {(int64_t)1 << 30, (int64_t)1 << 30}}, below = {1, {-1}},
-                         deep = {CD_GRAPH_MAX_RANK + 1, {1}};
+    const cd_graph_shape big = {2, {(int64_t)1 << 30, (int64_t)1 << 30}};
+    const cd_graph_shape below = {1, {-1}};
+    const cd_graph_shape deep = {CD_GRAPH_MAX_RANK + 1, {1}};
     const cd_graph_shape hidden = {3, {0, INT64_MAX, INT64_MAX}};
     assert_status(cd_graph_input(m->g, "x", CD_F32, &big, &t, &err), CDMPP_ERANGE);
     assert_status(cd_graph_input(m->g, "x", CD_F32, &below, &t, &err), CDMPP_ERANGE);

@@ -1,4 +1,5 @@
-/* Operators on known content against ONNX's text, element by element; and shapes and types of operators that few networks have. */
+/* Operators on known content against ONNX's text, element by element; and shapes and types of
+ * operators that few networks have. */
 #include "check.h"
 #include "made_graph.h"
 
@@ -25,10 +26,10 @@ static const cd_graph_tensor *made(const gm *m, uint32_t t) {
 
 /* ---- two operands ---- */
 enum { A = 9, B = 8 };
-static const int64_t ints_a[A] = {0, 1, -1, 7, -7, 6, 1000003, INT64_MAX, INT64_MIN},
-                     ints_b[B] = {1, 2, -3, 7, -7, 63, 3, -1};
-static const double reals_a[A] = {0, 1, -1, 2.5, -7.5, 0.1f, 1e30f, -3, 8},
-                    reals_b[B] = {1, 2, -3, 7.5, -7.5, 0.5, 3, -0.25};
+static const int64_t ints_a[A] = {0, 1, -1, 7, -7, 6, 1000003, INT64_MAX, INT64_MIN};
+static const int64_t ints_b[B] = {1, 2, -3, 7, -7, 63, 3, -1};
+static const double reals_a[A] = {0, 1, -1, 2.5, -7.5, 0.1f, 1e30f, -3, 8};
+static const double reals_b[B] = {1, 2, -3, 7.5, -7.5, 0.5, 3, -0.25};
 
 /* Wraps at 64 bits. */
 __extension__ typedef __int128 wide;
@@ -86,11 +87,11 @@ static void check_ints(gm *m, const char *op) {
     for (int i = 0; i < A; i++)
         for (int j = 0; j < B; j++) {
             int64_t want = 0;
-            if (strstr("And Or Xor", op) && ints_a[i] != 0 && ints_a[i] != 1)
-                continue; /* of truth values */
+            /* of truth values */
+            if (strstr("And Or Xor", op) && ints_a[i] != 0 && ints_a[i] != 1) continue;
             if (strstr("And Or Xor", op) && ints_b[j] != 1) continue;
-            if (ints_a[i] == INT64_MIN && ints_b[j] == -1 && (f || strstr("Div Mod", op)))
-                continue; /* not defined */
+            /* not defined */
+            if (ints_a[i] == INT64_MIN && ints_b[j] == -1 && (f || strstr("Div Mod", op))) continue;
             const bool defined = int_truth(op, ints_a[i], ints_b[j], &want);
             const cd_graph_tensor *t =
                 made(m, gm_add(m, f ? "Mod" : op, f ? "fmod=1" : "",
@@ -132,8 +133,9 @@ static void two_operands(void **state) {
             made(m, gm_add(m, logic[k], "", gm_ints(m, 0, 0, 1), gm_ints(m, 0, 1, 1)));
         assert_true(b->value[0] == 0 && b->value[1] == (k > 0) && b->value[2] == (k < 2));
     }
-    const cd_graph_tensor *t = made(m, gm_add(m, "Min", "", gm_ints(m, 5, 2, 9), gm_ints(m, 4),
-                                              gm_ints(m, 3, 8, 7))); /* several, broadcast */
+    /* several, broadcast */
+    const cd_graph_tensor *t =
+        made(m, gm_add(m, "Min", "", gm_ints(m, 5, 2, 9), gm_ints(m, 4), gm_ints(m, 3, 8, 7)));
     assert_true(t->value[0] == 3 && t->value[1] == 2 && t->value[2] == 4);
 }
 
@@ -300,8 +302,9 @@ static void names_in_errors(void **state) {
                       CDMPP_ESCHEMA);
         assert_string_equal(err.key, tab[k].key);
         assert_true(err.msg[0]);
+        /* nobody asks why */
         assert_int_equal(cd_graph_add(m->g, tab[k].name, "MatMul", in, 2, NULL, 0, &out, 1, NULL),
-                         CDMPP_ESCHEMA); /* nobody asks why */
+                         CDMPP_ESCHEMA);
         assert_true(m->g->n_tensor == n_tensor && m->g->n_node == n_node);
     }
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {

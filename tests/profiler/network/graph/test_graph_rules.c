@@ -1,11 +1,13 @@
-/* Operators in one line each: what comes out of them (types, shapes, operations, resolved attributes), or the whole error. The numbers come from
- * ONNX's text. A line differs from a neighbour in one thing only, so that each condition of a rule is seen from both sides. */
+/* Operators in one line each: what comes out of them (types, shapes, operations, resolved
+ * attributes), or the whole error. The numbers come from ONNX's text. A line differs from a
+ * neighbour in one thing only, so that each condition of a rule is seen from both sides. */
 #include "check.h"
 #include "made_graph.h"
 
 typedef struct {
-    const char *op, *attrs,
-        *in; /* op: "Softmax@12" is that of opset 12, else it is 20. in: "f32[1,3,8,8] -" types and shapes, - none; "i64=1,2" are known numbers, "f32=.5]" is one without dimensions */
+    /* op: "Softmax@12" is that of opset 12, else it is 20. in: "f32[1,3,8,8] -" types and shapes, -
+     * none; "i64=1,2" are known numbers, "f32=.5]" is one without dimensions */
+    const char *op, *attrs, *in;
     const char *want; /* "float32[1,2] int64[1]; 12 flop; axis=1", or the message */
 } row;
 
@@ -496,7 +498,8 @@ TEST(shapes) {
         else assert_ok(cd_graph_shape_check(&t[k].s, &err));
 }
 
-/* An attribute of another kind is none, but an integer is a real number too. Results and inputs in the order in which they came. */
+/* An attribute of another kind is none, but an integer is a real number too. Results and inputs in
+ * the order in which they came. */
 TEST(parts) {
     static const int64_t ones[2] = {1, 1};
     static const cd_graph_attr attr[] = {

@@ -1,4 +1,5 @@
-/* Convolutions that read one tensor merged: values of the network before, in both layouts; what is merged, and what is not. */
+/* Convolutions that read one tensor merged: values of the network before, in both layouts; what is
+ * merged, and what is not. */
 #include "check.h"
 #include "made_net.h"
 #include "profiler/network/merge/merge.h"
@@ -102,7 +103,8 @@ TEST(test_fire) {
     cd_graph_free(m.g);
 }
 
-/* 1x3, 3x1 and 5x5 of stride 2 with batch norms: the window covers all; the order is that of the Concat; a result of the network is a part. */
+/* 1x3, 3x1 and 5x5 of stride 2 with batch norms: the window covers all; the order is that of the
+ * Concat; a result of the network is a part. */
 TEST(test_windows) {
     mg m = mg_new("windows", 13);
     const uint32_t x = mg_in(&m, 4, 2, 3, 7, 8);
@@ -121,7 +123,8 @@ TEST(test_windows) {
     cd_graph_free(m.g);
 }
 
-/* What follows in different ways stays apart: one batch norm has another epsilon, one convolution is read twice. */
+/* What follows in different ways stays apart: one batch norm has another epsilon, one convolution
+ * is read twice. */
 TEST(test_followers) {
     mg m = mg_new("followers", 13);
     const uint32_t x = mg_in(&m, 4, 1, 2, 4, 4);
@@ -139,7 +142,8 @@ TEST(test_followers) {
     cd_graph_free(m.g);
 }
 
-/* Grouped ones, other strides, a bias beside none, other dilations of other kernels, another input, a weight that is data: nothing is merged. */
+/* Grouped ones, other strides, a bias beside none, other dilations of other kernels, another input,
+ * a weight that is data: nothing is merged. */
 TEST(test_not_merged) {
     mg m = mg_new("apart", 13);
     const uint32_t x = mg_in(&m, 4, 1, 4, 6, 6), y = relu(&m, x), w = mg_in(&m, 4, 2, 4, 1, 1);
@@ -158,7 +162,8 @@ TEST(test_not_merged) {
     cd_graph_free(m.g);
 }
 
-/* Sets that rule (1) forbids are refused by name, and work is told: a 1x1 kernel in a 3x3 one does nine times as much. */
+/* Sets that rule (1) forbids are refused by name, and work is told: a 1x1 kernel in a 3x3 one does
+ * nine times as much. */
 TEST(test_refused) {
     mg m = mg_new("refused", 13);
     cdmpp_err err = {0};

@@ -1,5 +1,6 @@
-/* Odd ONNX files: the messages of a small file with one field of one message changed, packed and read again. Whatever the field, the file is a graph that keeps
- * its rules, or is refused with a status and a reason, and nothing is lost. The fields come from the format's own descriptors. */
+/* Odd ONNX files: the messages of a small file with one field of one message changed, packed and
+ * read again. Whatever the field, the file is a graph that keeps its rules, or is refused with a
+ * status and a reason, and nothing is lost. The fields come from the format's own descriptors. */
 #include <onnx/onnx.pb-c.h>
 
 #include "base/io/io.h"
@@ -7,11 +8,9 @@
 #include "tests/fuzz/graph_check.h"
 #include "read_onnx.h"
 
-enum {
-    MOST = 4000,
-    ITEMS = 4,
-    TEXTS = 64
-}; /* changes of a file; of the items of a list so many are changed; texts of the file that others become */
+/* changes of a file; of the items of a list so many are changed; texts of the file that others
+ * become */
+enum { MOST = 4000, ITEMS = 4, TEXTS = 64 };
 
 typedef struct odd {
     ProtobufCMessage *root;
@@ -245,7 +244,8 @@ ODD(contents, "constants", "attributes", "clipped", "fill", "float_input", "type
     "stripped", "known_behind", "older_forms")
 ODD(layers, "cells", "recurrent", "time_first", "resized", "defaults", "quantised", "whole")
 
-/* A constant of texts or complex numbers is no tensor: what reads it is missing, with that reason. */
+/* A constant of texts or complex numbers is no tensor: what reads it is missing, with that
+ * reason. */
 TEST(constants_of_other_types) {
     char *text;
     size_t n, seen = 0;

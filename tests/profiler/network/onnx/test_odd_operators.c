@@ -1,5 +1,6 @@
-/* Operators that are combinations of others, one a network: each with all that it may have, then without one operand or attribute, and with an odd one. Whatever they
- * have, the operator has results of the right shapes, is missing with a reason, or is refused with one. */
+/* Operators that are combinations of others, one a network: each with all that it may have, then
+ * without one operand or attribute, and with an odd one. Whatever they have, the operator has
+ * results of the right shapes, is missing with a reason, or is refused with one. */
 #include <ctype.h>
 #include <onnx/onnx.pb-c.h>
 
@@ -10,8 +11,9 @@
 
 #define MS "com.microsoft."
 
-/* Operands: a letter for the type, then the dimensions; - is none. Attributes: NAME=NUMBER, a number with a point, numbers with commas, or a word.
- * Result k is called yk. want: the shapes of the results that are wanted ("-": not looked at), "missing WORDS" or "refused WORDS". */
+/* Operands: a letter for the type, then the dimensions; - is none. Attributes: NAME=NUMBER, a
+ * number with a point, numbers with commas, or a word. Result k is called yk. want: the shapes of
+ * the results that are wanted ("-": not looked at), "missing WORDS" or "refused WORDS". */
 typedef struct row {
     const char *op, *in, *attrs, *want;
 } row;
@@ -157,8 +159,8 @@ static void odd_ones(const row *r, uint32_t n_out) {
     WORDS(s, n) {
         for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
             odd(r, replaced(r->in, k, operands[i], buf, sizeof buf), r->attrs, n_out);
-        snprintf(word, sizeof word, "%.*s,1", (int)n,
-                 s); /* a dimension more, one less, one of another size */
+        /* a dimension more, one less, one of another size */
+        snprintf(word, sizeof word, "%.*s,1", (int)n, s);
         odd(r, replaced(r->in, k, word, buf, sizeof buf), r->attrs, n_out);
         for (const char *p = s; *s != '-' && p < s + n; p++) {
             if (*p != ',' && p != s + 1) continue;

@@ -10,11 +10,12 @@
 #include "read_onnx.h"
 
 TEST(whole_models) {
-    static const char *const dims[] = {"height=16", "batch=5"},
-                             *const place[] = {"x[2]=16", "x[0]=2"},
-                             *const alien[] = {"height=16", "batch=5", "depth=3"};
-    const cd_onnx_options o = {.dim = dims, .n_dim = 2}, p = {.dim = place, .n_dim = 2},
-                          b = {.batch = 7, .dim = dims, .n_dim = 1};
+    static const char *const dims[] = {"height=16", "batch=5"};
+    static const char *const place[] = {"x[2]=16", "x[0]=2"};
+    static const char *const alien[] = {"height=16", "batch=5", "depth=3"};
+    const cd_onnx_options o = {.dim = dims, .n_dim = 2};
+    const cd_onnx_options p = {.dim = place, .n_dim = 2};
+    const cd_onnx_options b = {.batch = 7, .dim = dims, .n_dim = 1};
     onnx r = must("whole", &o);
     has_shape(r.g, "p", "5,8,4,4");
     has_shape(r.g, "f", "5,128");
@@ -238,8 +239,8 @@ TEST(damaged) {
     char *p;
     size_t n;
     assert_ok(cd_file_read("tests/profiler/data/fill.onnx", 0, &p, &n, &err));
-    for (size_t k = 0; k < n;
-         k++) { /* every prefix; the shortest end between two fields and hold no graph or opset */
+    /* every prefix; the shortest end between two fields and hold no graph or opset */
+    for (size_t k = 0; k < n; k++) {
         cd_buf b = {.p = p, .n = k};
         const cdmpp_status st = parse(&b, &err);
         assert_true(st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_EUNSUPPORTED);
@@ -250,8 +251,8 @@ TEST(damaged) {
         p[k] = (char)(p[k] ^ 0x55);
     }
     cd_mem_free(p);
-    assert_int_equal(parse(&(cd_buf){.p = (char[]){"\x08\x07"}, .n = 2}, &err),
-                     CDMPP_ESCHEMA); /* no graph */
+    /* no graph */
+    assert_int_equal(parse(&(cd_buf){.p = (char[]){"\x08\x07"}, .n = 2}, &err), CDMPP_ESCHEMA);
     tmp_dir d = tmp_make();
     onnx r;
     assert_status(
@@ -266,8 +267,8 @@ TEST(nesting) {
     cdmpp_err err;
     cd_buf b = {0}, out = {0};
     for (int k = 0; k < 5000; k++) {
-        static const unsigned chain[] = {
-            6, 5, 1}; /* AttributeProto.g, NodeProto.attribute, GraphProto.node */
+        /* AttributeProto.g, NodeProto.attribute, GraphProto.node */
+        static const unsigned chain[] = {6, 5, 1};
         cd_buf_clear(&out);
         field(&out, chain[k % 3], &b);
         const cd_buf swap = b;
@@ -307,8 +308,8 @@ TEST(giant) {
     const uint64_t hole = (uint64_t)3 << 30;
     onnx r = {0};
     tmp_dir d = tmp_make();
-    cd_buf_put(&tensor_head, "\x08\x80\x80\x80\x80\x03\x10\x01\x42\x01w\x4a",
-               12); /* dims, float, name, raw_data */
+    /* dims, float, name, raw_data */
+    cd_buf_put(&tensor_head, "\x08\x80\x80\x80\x80\x03\x10\x01\x42\x01w\x4a", 12);
     varint(&tensor_head, hole);
     varint(&graph_head, 5 << 3 | 2);
     varint(&graph_head, tensor_head.n + hole);
@@ -344,7 +345,8 @@ TEST(refused) {
     }
 }
 
-/* The graphs of the reference set: all of them, nothing unsupported (shapes and operations: scripts/check_onnx.sh). */
+/* The graphs of the reference set: all of them, nothing unsupported (shapes and operations:
+ * scripts/check_onnx.sh). */
 TEST(reference) {
     cd_arena a = {0};
     cdmpp_err err = {0};

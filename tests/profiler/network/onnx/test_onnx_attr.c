@@ -1,4 +1,5 @@
-/* Attributes of every kind, with their type and as older files have them: without. Values come through as they are. */
+/* Attributes of every kind, with their type and as older files have them: without. Values come
+ * through as they are. */
 #include <string.h>
 
 #include "check.h"
@@ -118,7 +119,8 @@ static void test_value_of_a_constant(void **state) {
     }
 }
 
-/* Inside a function: the call's value, else the function's default, else nothing; through two calls. */
+/* Inside a function: the call's value, else the function's default, else nothing; through two
+ * calls. */
 static void test_references(void **state) {
     (void)state;
     char inner[] = "inner", outer[] = "outer", own[] = "own";
@@ -134,11 +136,10 @@ static void test_references(void **state) {
                       inner_call = CD_ONNX__NODE_PROTO__INIT;
     outer_call.attribute = first, outer_call.n_attribute = 1;
     inner_call.attribute = second, inner_call.n_attribute = 1;
-    const cd_onnx_scope top = {0}, middle = {.call = &outer_call, .caller = &top},
-                        s = {.call = &inner_call,
-                             .caller = &middle,
-                             .absent = absent,
-                             .n_absent = 1};
+    const cd_onnx_scope top = {0};
+    const cd_onnx_scope middle = {.call = &outer_call, .caller = &top};
+    const cd_onnx_scope s = {
+        .call = &inner_call, .caller = &middle, .absent = absent, .n_absent = 1};
     for (int k = 0; k < 3; k++) {
         cd_arena a = {0};
         uint32_t n;
@@ -155,8 +156,8 @@ static void test_references(void **state) {
     for (int k = 0; k < 3; k++) {
         cd_arena a = {0};
         uint32_t n;
-        const cd_onnx_scope uncalled = {
-            .caller = &middle, .absent = absent, .n_absent = 1}; /* no call, a default */
+        /* no call, a default */
+        const cd_onnx_scope uncalled = {.caller = &middle, .absent = absent, .n_absent = 1};
         const cd_graph_attr *g = convert(&a,
                                          k == 0   ? NULL
                                          : k == 1 ? &none

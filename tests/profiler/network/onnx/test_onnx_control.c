@@ -8,7 +8,8 @@ static void refuse_asked(const char *name, const char *dim, const char *why) {
     refuse(name, &(cd_onnx_options){.dim = &dim, .n_dim = 1}, CDMPP_EUSAGE, why);
 }
 
-/* A product and a sum for each run of a loop's body, and what puts the results in a row: a Reshape each, a Concat. */
+/* A product and a sum for each run of a loop's body, and what puts the results in a row: a Reshape
+ * each, a Concat. */
 static void looped(onnx r, unsigned runs) {
     unsigned products = 0;
     char shape[20];
@@ -48,7 +49,8 @@ TEST(control) {
     refuse_asked("loop_data", "lop=1", "no Loop");
 }
 
-/* The size of a result that depends on the data is asked for, and then what follows has shapes, too. */
+/* The size of a result that depends on the data is asked for, and then what follows has shapes,
+ * too. */
 TEST(asked_sizes) {
     static const struct {
         const char *dim, *y, *z, *counts;

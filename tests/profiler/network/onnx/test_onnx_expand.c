@@ -1,4 +1,5 @@
-/* Operators that are combinations of others: their results have the right shapes, and the values that their definitions say, computed here in plain loops. */
+/* Operators that are combinations of others: their results have the right shapes, and the values
+ * that their definitions say, computed here in plain loops. */
 #include <math.h>
 
 #include "profiler/network/workload/workload.h"
@@ -54,8 +55,8 @@ TEST(fused) {
     assert_int_equal(r.g->n_note, 0);
     assert_true(tensor(r.g, "qa")->dtype == CD_DTYPE(CD_T_UINT, 8) &&
                 tensor(r.g, "mi")->dtype == CD_I32);
-    assert_string_equal(r.g->node[0].op,
-                        "Add"); /* SkipLayerNormalization is two standard operators */
+    /* SkipLayerNormalization is two standard operators */
+    assert_string_equal(r.g->node[0].op, "Add");
     assert_string_equal(r.g->node[1].op, "LayerNormalization");
     assert_close(cd_graph_node_float(&r.g->node[1], "epsilon", 0), 1e-5, 1e-6, 0);
     cd_graph_free(r.g);
@@ -93,10 +94,11 @@ TEST(fused_values) {
     for (int k = 0; k < 4; k++) free(out[k]);
 }
 
-/* What counts where a file does not say it is the operator's own default, not that of the standard operator which stands for it. */
+/* What counts where a file does not say it is the operator's own default, not that of the standard
+ * operator which stands for it. */
 TEST(fused_few) {
-    static const int w[3][4] = {{1, -2, 3, 4}, {5, 6, -7, 8}, {-9, 10, 11, 12}},
-                     c[3] = {8, -16, 100};
+    static const int w[3][4] = {{1, -2, 3, 4}, {5, 6, -7, 8}, {-9, 10, 11, 12}};
+    static const int c[3] = {8, -16, 100};
     static const char *const names[] = {"qm", "qg"};
     double *out[8];
     values_of("fused_few", names, 2, out);
@@ -130,7 +132,8 @@ TEST(combined) {
     cd_graph_free(r.g);
 }
 
-/* Four heads of queries, two of keys and values, five steps of a past; causal, with a mask and a soft cap. */
+/* Four heads of queries, two of keys and values, five steps of a past; causal, with a mask and a
+ * soft cap. */
 enum { B = 2, S = 3, N = 4, KV = 2, D = 4, E = 6, P = 5, T = P + S };
 static double key(int b, int h, int t, int d) {
     return t < P ? content_of("pk", ((b * KV + h) * P + t) * D + d)
@@ -205,7 +208,8 @@ TEST(rotation_values) {
     for (int k = 0; k < 5; k++) free(out[k]);
 }
 
-/* Half pixels: position (i + 0.5) / scale - 0.5, between the neighbours, the nearest one outside. */
+/* Half pixels: position (i + 0.5) / scale - 0.5, between the neighbours, the nearest one
+ * outside. */
 static double between(const char *axis, int64_t n, double at, double (*get)(int64_t)) {
     const double low = floor(at), part = at - low;
     const int64_t a = low < 0 ? 0 : (int64_t)low,

@@ -1,4 +1,5 @@
-/* What a file may declare has a limit (graph_limits.h): a few bytes that ask for 2^40 of something are answered or refused at once, in little memory. */
+/* What a file may declare has a limit (graph_limits.h): a few bytes that ask for 2^40 of something
+ * are answered or refused at once, in little memory. */
 #include <sys/resource.h>
 #include <time.h>
 
@@ -42,7 +43,8 @@ TEST(declared_nodes) {
     assert_true(peak_gib() < 1);
 }
 
-/* The sum of what is read to know contents has a limit, too: the shapes behind it are known all the same. */
+/* The sum of what is read to know contents has a limit, too: the shapes behind it are known all the
+ * same. */
 TEST(declared_work) {
     const double begin = seconds();
     onnx r = must("long_sums", NULL);
@@ -54,7 +56,8 @@ TEST(declared_work) {
     assert_true(seconds() - begin < 5);
 }
 
-/* A layer of more steps than are taken apart is one that has no program; nobody needs the memory of a million cells. */
+/* A layer of more steps than are taken apart is one that has no program; nobody needs the memory of
+ * a million cells. */
 TEST(declared_steps) {
     cdmpp_err err = {0};
     cd_graph *g;

@@ -1,4 +1,5 @@
-/* Texts in the metadata of ONNX files: written, replaced, read back, all other bytes as they were. */
+/* Texts in the metadata of ONNX files: written, replaced, read back, all other bytes as they
+ * were. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,8 +47,8 @@ static void test_round_trip(void **state) {
     assert_true(m == n + 2 + 3 + 7); /* tag and length, of the pair and of both texts */
     assert_memory_equal(before, after, n);
     cd_mem_free(after);
-    for (int k = 0; k < 300; k++)
-        cd_buf_puts(&large, "line\n"); /* longer than a length of one byte tells */
+    /* longer than a length of one byte tells */
+    for (int k = 0; k < 300; k++) cd_buf_puts(&large, "line\n");
     assert_ok(cd_onnx_metadata_write(to, to, "ab", large.p, large.n, &err));
     assert_ok(cd_onnx_metadata_write(to, to, "a", "", 0, &err)); /* in place of the first */
     holds(to, "a", "");
@@ -95,8 +96,8 @@ static void test_no_model(void **state) {
         assert_status(cd_onnx_metadata(path, "a", &text, &n, &err), CDMPP_EPARSE);
         assert_null(text);
         assert_status(cd_onnx_metadata_write(path, path, "a", "b", 1, &err), CDMPP_EPARSE);
-        assert_ok(cd_file_read(path, SIZE_MAX, &left, &n,
-                               &err)); /* what could not be read is not written over */
+        /* what could not be read is not written over */
+        assert_ok(cd_file_read(path, SIZE_MAX, &left, &n, &err));
         assert_true(n == bad[k].n && !memcmp(left, bad[k].bytes, n));
         cd_mem_free(left);
         assert_false(cd_onnx_is_model(path));

@@ -1,5 +1,5 @@
-/* What is guessed or cannot be taken into account is told: inputs without weights, attributes, newer opsets, types without programs. A part that is not known does not
- * take the rest with it. */
+/* What is guessed or cannot be taken into account is told: inputs without weights, attributes,
+ * newer opsets, types without programs. A part that is not known does not take the rest with it. */
 #include <stdlib.h>
 
 #include "profiler/network/workload/workload.h"
@@ -21,13 +21,22 @@ TEST(attention) {
                 tensor(r.g, "w")->is_weight);
     assert_true(noted(r.g, "taken for weights: w; for data: q, k, v"));
     cd_graph_free(r.g);
-    r = must("attention_flat", &(cd_onnx_options){.input = (const char *const[]){"q", "k"},
-                                                  .n_input = 2}); /* what is said is no guess */
+    /* what is said is no guess */
+    r = must("attention_flat",
+             &(cd_onnx_options){.input = (const char *const[]){"q", "k"}, .n_input = 2});
     assert_true(r.g->n_note == 0 && tensor(r.g, "v")->is_weight);
     cd_graph_free(r.g);
     r = must("stripped", NULL);
     assert_true(noted(r.g, "taken for weights: table, q, bias, scale, token; for data: ids"));
     cd_graph_free(r.g);
+    cd_graph *g; /* names that say the same as the graph: no guess */
+    const cd_onnx_miss *miss;
+    uint32_t n_miss;
+    cdmpp_err err = {0};
+    assert_ok(
+        cd_onnx_read("examples/resnet18.onnx", &(cd_onnx_options){0}, &g, &miss, &n_miss, &err));
+    assert_true(g->n_input == 1 && g->n_note == 0);
+    cd_graph_free(g);
     r = must("whole",
              &(cd_onnx_options){.batch = 1, .dim = (const char *const[]){"height=16"}, .n_dim = 1});
     assert_int_equal(r.g->n_note, 0);
@@ -113,7 +122,8 @@ TEST(weights) {
             had[w->group[g].read[k]] = true;
         }
     free(had);
-    /* 64x64 as it is and turned; the GRU's weights, its recurrent ones in two parts; a state of zeros, and what two gates make of it */
+    /* 64x64 as it is and turned; the GRU's weights, its recurrent ones in two parts; a state of
+     * zeros, and what two gates make of it */
     assert_int_equal(bytes, 2 * 64 * 64 * 4 + (12 * 4 + 8 * 4 + 4 * 4) * 4 + (4 + 8) * 4);
     cd_workload_free(w);
     cd_graph_free(r.g);
@@ -134,9 +144,9 @@ TEST(batch_axis) {
     has_shape(r.g, "ya", "20,1,7,8");
     has_shape(r.g, "yb", "20,1,7,8");
     cd_graph_free(r.g);
-    r = must("recurrent", &(cd_onnx_options){.batch = 3,
-                                             .dim = (const char *const[]){"t=9"},
-                                             .n_dim = 1}); /* turned before the layer */
+    /* turned before the layer */
+    r = must("recurrent",
+             &(cd_onnx_options){.batch = 3, .dim = (const char *const[]){"t=9"}, .n_dim = 1});
     assert_int_equal(r.g->batch_axis, 0);
     cd_graph_free(r.g);
 }

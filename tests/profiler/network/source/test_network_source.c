@@ -1,4 +1,5 @@
-/* A network by its name: the zoo's or a file's, as it is or as one iteration of its training; what could not be read, as a list. */
+/* A network by its name: the zoo's or a file's, as it is or as one iteration of its training; what
+ * could not be read, as a list. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,8 @@ static cdmpp_err err;
 TEST(names_of_files) {
     tmp_dir dir = tmp_make();
     assert_true(cd_network_source_is_file(tmp_put(&dir, "plain", "x", 1)));
-    assert_false(
-        cd_network_source_is_file(dir.path)); /* a folder is none, though its name has a '/' */
+    /* a folder is none, though its name has a '/' */
+    assert_false(cd_network_source_is_file(dir.path));
     assert_true(cd_network_source_is_file("nowhere/resnet-18") &&
                 cd_network_source_is_file("x.onnx"));
     assert_true(!cd_network_source_is_file("resnet-18") && !cd_network_source_is_file(".onnx") &&
@@ -229,8 +230,8 @@ TEST(sizes_of_a_range) {
     assert_null(z.over);
     assert_status(cd_network_sizes_read(&a, NULL, &(cd_texts){3, dim}, &z, &err), CDMPP_EUSAGE);
     assert_status(cd_network_sizes_read(&a, "1..4", &(cd_texts){2, dim}, &z, &err), CDMPP_EUSAGE);
-    assert_status(cd_network_sizes_read(&a, "1..2", &(cd_texts){0, NULL}, &z, &err),
-                  CDMPP_EUSAGE); /* two sizes */
+    /* two sizes */
+    assert_status(cd_network_sizes_read(&a, "1..2", &(cd_texts){0, NULL}, &z, &err), CDMPP_EUSAGE);
     assert_status(cd_network_sizes_read(&a, "1..64:2", &(cd_texts){0, NULL}, &z, &err),
                   CDMPP_EUSAGE);
     assert_status(cd_network_sizes_read(&a, "0..64", &(cd_texts){0, NULL}, &z, &err), CDMPP_EUSAGE);

@@ -29,8 +29,8 @@ static int64_t weight_of(const cd_workload *w, const char *key) {
     return 0;
 }
 
-/* What TVM v0.9 extracts from torchvision's resnet-18 for NHWC (TenSet's keys), but for its Winograd tasks, which are
- * plain convolutions here, and for the input's layout. */
+/* What TVM v0.9 extracts from torchvision's resnet-18 for NHWC (TenSet's keys), but for its
+ * Winograd tasks, which are plain convolutions here, and for the input's layout. */
 TEST(test_tvm_keys) {
     static const struct {
         const char *key;
@@ -67,8 +67,9 @@ TEST(test_tvm_keys) {
     cd_graph_free(g);
 }
 
-/* Where a key is one of TVM's, the definition is TVM's: operators, names, axes, tags, expressions. 265 of the example's
- * 361 tasks are in these networks; most others are its Winograd convolutions and networks that are not here. */
+/* Where a key is one of TVM's, the definition is TVM's: operators, names, axes, tags, expressions.
+ * 265 of the example's 361 tasks are in these networks; most others are its Winograd convolutions
+ * and networks that are not here. */
 TEST(test_tvm_definitions) {
     static const char *const names[] = {
         "resnet-18",    "wide-resnet-50",  "vgg-16",         "mobilenet-v3", "densenet-121",
@@ -142,9 +143,10 @@ static void check_on_host(const cd_workload *w) {
 TEST(test_zoo) {
     for (size_t i = 0; i < cd_zoo_count(); i++) {
         const char *name = cd_zoo_at(i)->name;
+        /* time */
         if (strstr(name, "bert-large") || strstr(name, "gpt") || strstr(name, "101") ||
             strstr(name, "efficient"))
-            continue; /* time */
+            continue;
         cd_graph *g = zoo(name);
         cd_workload *w = build(g, i & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW);
         if (!strcmp(cd_zoo_at(i)->family, "rcnn")) check_on_host(w);
@@ -156,10 +158,8 @@ TEST(test_zoo) {
             check_laws(g, w);
         }
         const double ratio = cd_workload_flop(w) / cd_graph_flop(g);
-        const double most =
-            strcmp(name, "dcgan")
-                ? 1.02
-                : 4; /* a transposed convolution multiplies by the zeros in between, as TVM's does */
+        /* a transposed convolution multiplies by the zeros in between, as TVM's does */
+        const double most = strcmp(name, "dcgan") ? 1.02 : 4;
         if (strcmp(cd_zoo_at(i)->family, "operator") != 0 &&
             !(ratio > 0.94 && ratio < most)) /* graph and tasks count norms differently */
             fail_msg("%s: %g of the graph's operations", name, ratio);
@@ -217,8 +217,8 @@ TEST(test_fusion) {
                      mg_ints(&m, 1, 1)));
     expect_groups(&m, CD_WORKLOAD_LAYOUT_NCHW, "Exp Softmax Mul+ReduceSum");
 
-    m = mg_new("shuffle",
-               13); /* views within a group are index arithmetic, at its borders nothing */
+    /* views within a group are index arithmetic, at its borders nothing */
+    m = mg_new("shuffle", 13);
     x = mg_op(&m, "Reshape", "", 2, mg_in(&m, 4, 1, 8, 4, 4), mg_ints(&m, 5, 1, 2, 4, 4, 4));
     x = mg_op(&m, "Reshape", "", 2, mg_op(&m, "Transpose", "perm:0,2,1,3,4", 1, x),
               mg_ints(&m, 4, 1, 8, 4, 4));
@@ -233,7 +233,8 @@ TEST(test_fusion) {
     expect_groups(&m, CD_WORKLOAD_LAYOUT_NCHW, "Conv Tanh+Concat+Relu");
 }
 
-/* Weights of convolutions whose channels are last: [h,w,I,O]; with one filter for each of several groups [h,w,O,1]. */
+/* Weights of convolutions whose channels are last: [h,w,I,O]; with one filter for each of several
+ * groups [h,w,O,1]. */
 TEST(test_weights_last) {
     static const struct {
         int channels, filters, groups;
@@ -305,7 +306,8 @@ TEST(test_refused_definition) {
     cd_graph_free(m.g);
 }
 
-/* Its name is known, its operand is not: it is not computed by the rules of its name, nor from its weights before the network runs. */
+/* Its name is known, its operand is not: it is not computed by the rules of its name, nor from its
+ * weights before the network runs. */
 static void test_opaque_with_a_known_name(void **state) {
     cdmpp_err err = {0};
     (void)state;
@@ -399,7 +401,8 @@ static void check_reads(const cd_workload *w, uint32_t n) {
     assert_int_equal(inputs, n);
 }
 
-/* One program up to the number of tensors that a program may read, beyond it pieces: of each size only the last joins the others. */
+/* One program up to the number of tensors that a program may read, beyond it pieces: of each size
+ * only the last joins the others. */
 TEST(test_many_operands) {
     static const char *const op[] = {"Concat", "Sum", "Max", "Min", "Mean"};
     static const struct {

@@ -34,7 +34,8 @@ static double parameters(const cd_graph *g) {
     return n;
 }
 
-/* Running means and variances of batch normalisation are in ours, not in published counts: two of its four vectors. */
+/* Running means and variances of batch normalisation are in ours, not in published counts: two of
+ * its four vectors. */
 static double statistics(const cd_graph *g) {
     double n = 0;
     for (uint32_t k = 0; k < g->n_node; k++)
@@ -43,7 +44,8 @@ static double statistics(const cd_graph *g) {
     return n;
 }
 
-/* torchvision's documented GFLOPS (multiply-adds) and parameters of its models, without auxiliary classifiers. */
+/* torchvision's documented GFLOPS (multiply-adds) and parameters of its models, without auxiliary
+ * classifiers. */
 static const struct {
     const char *name;
     double gmac, params;
@@ -63,8 +65,10 @@ static const struct {
     {"resnet3d-18", 40.697, 33371472},
 };
 
-/* Exact numbers of parameters that the implementations which people use print: pretrained-models.pytorch (NASNet), timm (DPN), Keras (YOLOv2: 50,962,889
- * trainable, YOLOv3: 61,949,149), Ultralytics 6 (YOLOv5 before it is fused), Hugging Face (T5; RoBERTa of 514 positions: here are 128). */
+/* Exact numbers of parameters that the implementations which people use print:
+ * pretrained-models.pytorch (NASNet), timm (DPN), Keras (YOLOv2: 50,962,889 trainable, YOLOv3:
+ * 61,949,149), Ultralytics 6 (YOLOv5 before it is fused), Hugging Face (T5; RoBERTa of 514
+ * positions: here are 128). */
 static const struct {
     const char *name;
     double gmac_low, gmac_high, params;
@@ -111,15 +115,16 @@ TEST(test_counted) {
     } row[] = {
         {"mobilenet-v1", 0.565, 0.575, 4.2e6, 4.3e6}, /* 569 M, 4.2 M */
         {"vit", 16.8, 17.7, 86.4e6, 86.7e6},          /* 17.6 G, 86.6 M */
-        {"gpt2", 140, 150, 160e6, 166e6},        /* 124 M and the untied word matrix of 38.6 M */
+        /* 124 M and the untied word matrix of 38.6 M */
+        {"gpt2", 140, 150, 160e6, 166e6},
         {"bert-tiny", 0.05, 0.06, 4.2e6, 4.5e6}, /* 4.4 M */
-        {"bert-base", 11.1, 11.3, 108e6,
-         110e6}, /* 22.5 GFLOP at 128 words, 110 M with 512 positions */
+        /* 22.5 GFLOP at 128 words, 110 M with 512 positions */
+        {"bert-base", 11.1, 11.3, 108e6, 110e6},
         {"bert-large", 39.3, 39.8, 333e6, 336e6},
         {"yolov3-tiny", 2.7, 2.85, 8.8e6, 8.9e6}, /* 5.56 BFLOPs, 8.86 M */
         {"gcn", 0.2, 0.3, 22e3, 24e3},            /* 23,063 weights */
-        {"transformer", 8.2, 8.5, 62.5e6,
-         63.5e6}, /* 65 M in the paper, of the same shape: 44.1 M of layers and 37,000 words of 512 */
+        /* 65 M in the paper, of the same shape: 44.1 M of layers and 37,000 words of 512 */
+        {"transformer", 8.2, 8.5, 62.5e6, 63.5e6},
     };
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         cd_graph *g = build(row[k].name, 1, 0);
@@ -131,7 +136,8 @@ TEST(test_counted) {
     }
 }
 
-/* All networks: known shapes everywhere, results exist; batch multiplies the work, size changes it. */
+/* All networks: known shapes everywhere, results exist; batch multiplies the work, size changes
+ * it. */
 TEST(test_batch_and_size) {
     for (size_t k = 0; k < cd_zoo_count(); k++) {
         const cd_zoo_entry *e = cd_zoo_at(k);
@@ -156,8 +162,8 @@ TEST(test_softmax) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < g->n_node; k++) {
         if (strcmp(g->node[k].op, "Softmax") != 0) continue;
-        assert_int_equal(g->node[k].n_attr,
-                         2); /* the axis, from the front, and what the graph made of it */
+        /* the axis, from the front, and what the graph made of it */
+        assert_int_equal(g->node[k].n_attr, 2);
         assert_int_equal(cd_graph_node_attr(&g->node[k], "axis")->i, 3);
         assert_true(cd_graph_node_attr(&g->node[k], "axes")->n == 1 &&
                     cd_graph_node_attr(&g->node[k], "axes")->ints[0] == 3);

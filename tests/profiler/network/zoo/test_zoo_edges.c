@@ -1,4 +1,5 @@
-/* Files of edges, and the graph convolution over them against a product with the dense matrix of neighbours. */
+/* Files of edges, and the graph convolution over them against a product with the dense matrix of
+ * neighbours. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,33 +18,35 @@ static cdmpp_status parse(const char *text, cd_zoo_edges *e) {
     return cd_zoo_edges_parse(text, strlen(text), e, &err);
 }
 
-/* b and c have three edges with the loop, a has four, d has two. An edge that is there twice, or the other way round, is one. */
+/* b and c have three edges with the loop, a has four, d has two. An edge that is there twice, or
+ * the other way round, is one. */
 TEST(test_parse) {
     cd_zoo_edges e;
     assert_ok(parse("# words\n% others\n\na b\nb\tc 0.5\nc, a\nb a\nd a\r\nd d", &e));
-    static const uint32_t first[] = {0, 4, 7, 10, 12},
-                          from[] = {0, 1, 2, 3, 0, 1, 2, 0, 1, 2, 0, 3};
+    static const uint32_t first[] = {0, 4, 7, 10, 12};
+    static const uint32_t from[] = {0, 1, 2, 3, 0, 1, 2, 0, 1, 2, 0, 3};
     assert_int_equal(e.n_vertex, 4);
     assert_int_equal(e.n, 12);
     assert_memory_equal(e.first, first, sizeof first);
     assert_memory_equal(e.from, from, sizeof from);
-    assert_true(fabs(e.weight[1] - 1 / sqrt(4 * 2.5)) <
-                1e-12);                                 /* a from b: degrees 4 and 1 + 1 + 0.5 */
+    /* a from b: degrees 4 and 1 + 1 + 0.5 */
+    assert_true(fabs(e.weight[1] - 1 / sqrt(4 * 2.5)) < 1e-12);
     assert_true(fabs(e.weight[6] - 0.5 / 2.5) < 1e-12); /* b from c */
-    assert_true(fabs(e.weight[11] - 1 / 2.0) <
-                1e-12); /* d from itself: its loop is not counted twice */
+    /* d from itself: its loop is not counted twice */
+    assert_true(fabs(e.weight[11] - 1 / 2.0) < 1e-12);
     cd_zoo_edges_free(&e);
     assert_ok(parse("10 9", &e)); /* names are words: no vertex 0 to 8 */
     assert_true(e.n_vertex == 2 && e.n == 4);
     cd_zoo_edges_free(&e);
+    /* no names of columns */
     static const char *const edges[] = {"source target", "source target\ntarget ann", "a b\n1 a\n",
-                                        "a 1\n2 3\n", "u w\nann bob\n"}; /* no names of columns */
+                                        "a 1\n2 3\n", "u w\nann bob\n"};
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
         assert_ok(parse(edges[i], &e));
         cd_zoo_edges_free(&e);
     }
-    assert_ok(
-        parse("a b\na a 0.25", &e)); /* a loop of the file has its own weight: degrees 1.25 and 2 */
+    /* a loop of the file has its own weight: degrees 1.25 and 2 */
+    assert_ok(parse("a b\na a 0.25", &e));
     assert_true(fabs(e.weight[0] - 0.25 / 1.25) < 1e-12 &&
                 fabs(e.weight[1] - 1 / sqrt(1.25 * 2)) < 1e-12 &&
                 fabs(e.weight[3] - 1 / 2.0) < 1e-12);
@@ -51,8 +54,8 @@ TEST(test_parse) {
     assert_ok(parse("a a 3", &e)); /* larger than a loop that is not given */
     assert_true(e.n == 1 && fabs(e.weight[0] - 1) < 1e-12);
     cd_zoo_edges_free(&e);
-    assert_ok(parse("a b 1e30\nb c 1e30\nd d 1e-320",
-                    &e)); /* degrees far from 1: a has 1e30, b has 2e30 */
+    /* degrees far from 1: a has 1e30, b has 2e30 */
+    assert_ok(parse("a b 1e30\nb c 1e30\nd d 1e-320", &e));
     assert_true(fabs(e.weight[1] - sqrt(0.5)) < 1e-12 && fabs(e.weight[e.n - 1] - 1) < 1e-2);
     cd_zoo_edges_free(&e);
 }
@@ -102,7 +105,8 @@ static const cd_graph_node *maker(const cd_graph *g, uint32_t t) {
     return &g->node[g->tensor[t].node];
 }
 
-/* A tensor of (vertices, WIDTH): x is what layer's Linear makes. Gather, Mul, ReduceSum and Concat alone, by what the graph knows of indices and weights. */
+/* A tensor of (vertices, WIDTH): x is what layer's Linear makes. Gather, Mul, ReduceSum and Concat
+ * alone, by what the graph knows of indices and weights. */
 static void compute(const cd_graph *g, uint32_t t, const double *x, uint32_t end, double *out) {
     const cd_graph_node *n = g->tensor[t].node == CD_GRAPH_NONE ? NULL : maker(g, t);
     const cd_graph_shape *s = &g->tensor[t].shape;
@@ -135,7 +139,8 @@ static void dense(const cd_zoo_edges *e, const double *x, double *out) {
         }
 }
 
-/* Two times A: the first result is in the order of widths, the second reads that order, and the last Gather takes the vertices back. */
+/* Two times A: the first result is in the order of widths, the second reads that order, and the
+ * last Gather takes the vertices back. */
 TEST(test_values) {
     static char text[8192];
     static double x[VERTICES * WIDTH], once[VERTICES * WIDTH], twice[VERTICES * WIDTH],
@@ -155,9 +160,8 @@ TEST(test_values) {
                 s->dim[1] == VERTICES && s->dim[2] == CD_ZOO_GCN_CLASSES);
     const int64_t *back = g->tensor[last->in[1]].value;
     const uint32_t second = last->in[0];
-    uint32_t first = second,
-             before[2] = {
-                 0, 0}; /* tensors that the layers read: those of the first Gather behind them */
+    /* tensors that the layers read: those of the first Gather behind them */
+    uint32_t first = second, before[2] = {0, 0};
     for (int layer = 0; layer < 2; layer++) {
         const cd_graph_node *rows =
             maker(g, maker(g, maker(g, maker(g, first)->in[0])->in[0])->in[0]);

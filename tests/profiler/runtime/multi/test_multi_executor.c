@@ -1,4 +1,5 @@
-/* Nets of devices: the same values as netrun's, whatever the order in time; devices that fail or are slow; what cannot be opened. */
+/* Nets of devices: the same values as netrun's, whatever the order in time; devices that fail or
+ * are slow; what cannot be opened. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -170,7 +171,8 @@ static void test_broken_opencl(void **state) {
     }
 }
 
-/* The least of some passes with `times` repeats on the second device, and of as many without, by turns; results stay. */
+/* The least of some passes with `times` repeats on the second device, and of as many without, by
+ * turns; results stay. */
 static void slow_and_fast(cd_multi_executor *r, unsigned times, double *slow, double *fast) {
     cdmpp_err err = {0};
     *slow = *fast = HUGE_VAL;

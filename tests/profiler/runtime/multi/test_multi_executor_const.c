@@ -1,4 +1,5 @@
-/* Constants of nets of devices: packed for the programs that want them so, in every memory, windows too. */
+/* Constants of nets of devices: packed for the programs that want them so, in every memory, windows
+ * too. */
 #include <string.h>
 
 #include "made_dense.h"
@@ -31,7 +32,8 @@ static void truth(fixture *f, const float *weights, float *out) {
     cd_executor_close(r);
 }
 
-/* Both weights are windows of one constant in the second device's memory; the first device has a copy of its own of the first. */
+/* Both weights are windows of one constant in the second device's memory; the first device has a
+ * copy of its own of the first. */
 static void on_two(fixture *f, const cd_multi_device *d) {
     const uint32_t m0 = d[0].memory, m1 = d[1].memory;
     const cd_multi_buffer b[] = {
@@ -96,8 +98,8 @@ static void on_two(fixture *f, const cd_multi_device *d) {
         for (int i = 0; i < (K + N) * N; i++) weights[i] = (float)((i * (round + 3)) % 7) - 3;
         truth(f, weights, want);
         assert_ok(cd_multi_executor_write(r, 3, weights, &err));
-        if (round < 2)
-            assert_ok(cd_multi_executor_write(r, 1, weights, &err)); /* all of it, or its window */
+        /* all of it, or its window */
+        if (round < 2) assert_ok(cd_multi_executor_write(r, 1, weights, &err));
         else assert_ok(cd_multi_executor_write(r, 2, weights + K * N, &err));
         assert_ok(cd_multi_executor_pass(r, NULL, &total, NULL, &err));
         assert_ok(cd_multi_executor_read(r, 8, got, &err));
@@ -116,8 +118,8 @@ static void test_processors(void **state) {
 
 static void test_native(void **state) {
     SKIP_WITHOUT_OPENCL();
-    const cd_multi_device in_place = {.name = "ocl0", .kind = CD_MULTI_NATIVE, .core = -1},
-                          own = {.name = "ocl1", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 1};
+    const cd_multi_device in_place = {.name = "ocl0", .kind = CD_MULTI_NATIVE, .core = -1};
+    const cd_multi_device own = {.name = "ocl1", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 1};
     on_two(*state, (const cd_multi_device[]){cpu, in_place});
     on_two(*state, (const cd_multi_device[]){cpu, own});
     on_two(*state, (const cd_multi_device[]){own, in_place});

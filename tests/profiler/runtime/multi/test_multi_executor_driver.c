@@ -1,4 +1,5 @@
-/* Drivers that fail, are late or have nothing to do: entry points of a net's devices replaced by some that misbehave. */
+/* Drivers that fail, are late or have nothing to do: entry points of a net's devices replaced by
+ * some that misbehave. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -7,7 +8,8 @@
 #include "noopencl.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
-/* ---- a net: 0 and 1 inputs, 2 = f(0, 1) on the OpenCL device, 3 = copy of 2, and 4 = copy of 3 on the processor ---- */
+/* ---- a net: 0 and 1 inputs, 2 = f(0, 1) on the OpenCL device, 3 = copy of 2, and 4 = copy of 3 on
+ * the processor ---- */
 
 typedef struct {
     cd_multi_net dn;
@@ -48,8 +50,8 @@ static void rig_up(rig *g, cd_multi_device_kind kind, const cd_build *build, uin
     g->dn = (cd_multi_net){2, 6, 3, g->device, g->buffer, g->action};
     assert_ok(cd_multi_executor_open(&g->dn, &g->net, &err));
     for (uint32_t k = 0; k < 2; k++) assert_ok(cd_multi_executor_fill(g->net, k, k, &err));
-    g->api =
-        (cd_opencl_api *)(uintptr_t)&g->net->worker[1].cl->api; /* the backend's own: no constant */
+    /* the backend's own: no constant */
+    g->api = (cd_opencl_api *)(uintptr_t)&g->net->worker[1].cl->api;
     g->real = *g->api;
 }
 
@@ -174,8 +176,8 @@ static void test_kernel_at_work(void **state) {
     g.api->clEnqueueNativeKernel = keep_kernel;
     g.api->clFinish = fail_at_work;
     assert_int_equal(cd_multi_executor_pass(g.net, NULL, &total, &failed, &err), CDMPP_EBACKEND);
-    assert_true(atomic_load(
-        &ended)); /* who reads inputs now, to do it again elsewhere, reads what nobody writes */
+    /* who reads inputs now, to do it again elsewhere, reads what nobody writes */
+    assert_true(atomic_load(&ended));
     assert_int_equal(pthread_join(thread, NULL), 0);
     *g.api = g.real;
     cd_multi_executor_close(g.net);
@@ -214,7 +216,8 @@ static void test_late_word(void **state) {
     cd_multi_executor_close(g.net);
 }
 
-/* Whoever tells that an action is done looks at its word once more: close, right behind the pass, must not be faster. */
+/* Whoever tells that an action is done looks at its word once more: close, right behind the pass,
+ * must not be faster. */
 static void test_nothing_owed(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();
@@ -234,7 +237,8 @@ static void test_nothing_owed(void **state) {
 
 /* ---- nothing to run ---- */
 
-/* The processor waits for a program without kernels, in both memories; `last`: nobody does, but the pass. */
+/* The processor waits for a program without kernels, in both memories; `last`: nobody does, but the
+ * pass. */
 static void empty_program(uint32_t memory, bool last) {
     rig g;
     cdmpp_err err = {0};
@@ -293,7 +297,8 @@ static int32_t finish_now(cd_cl q) {
     return real.clFinish(q);
 }
 
-/* An empty copy that another device waits for stands behind a copy that is not: that one is done before. */
+/* An empty copy that another device waits for stands behind a copy that is not: that one is done
+ * before. */
 static void test_empty_copy(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();

@@ -1,4 +1,5 @@
-/* Nets with more actions than fit in one piece of memory; and which steps of a net somebody waits for. */
+/* Nets with more actions than fit in one piece of memory; and which steps of a net somebody waits
+ * for. */
 #include "check.h"
 #include "fault.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
@@ -41,11 +42,15 @@ static void test_many(void **state) {
  *
  *   a: 0 -> 1 -> 4         b: 2 -> 3 (after 0)         c: 5 (after 1, 3), 6, 7 (after 6)
  *
- * Asked for are: the last ones (4, 3, 7), those that another device waits for (0, 1, 3), and the one before a step that waits (2). */
+ * Asked for are: the last ones (4, 3, 7), those that another device waits for (0, 1, 3), and the
+ * one before a step that waits (2). */
 static void test_asked(void **state) {
     (void)state;
-    static const uint32_t of[] = {0, 0, 1, 1, 0, 2, 2, 2}, after3[] = {0, 2}, after5[] = {1, 3},
-                          after7[] = {6}, after1[] = {0};
+    static const uint32_t of[] = {0, 0, 1, 1, 0, 2, 2, 2};
+    static const uint32_t after3[] = {0, 2};
+    static const uint32_t after5[] = {1, 3};
+    static const uint32_t after7[] = {6};
+    static const uint32_t after1[] = {0};
     static const bool asked[] = {true, true, true, true, true, false, false, true};
     static const uint32_t n_wait[] = {0, 0, 0, 1, 0, 2, 0, 0}, n_of[] = {3, 2, 3};
     enum { STEPS = 8 };
@@ -74,7 +79,8 @@ static void test_asked(void **state) {
     cd_multi_executor_close(r);
 }
 
-/* A copy has as few dimensions as it can: what is in a row on both sides is one run of bytes, what is not keeps its strides. */
+/* A copy has as few dimensions as it can: what is in a row on both sides is one run of bytes, what
+ * is not keeps its strides. */
 static void test_boxes(void **state) {
     (void)state;
     static const struct {
@@ -95,30 +101,33 @@ static void test_boxes(void **state) {
          {8, 1},
          {4, 1},
          {0, 0}},
+        /* rows behind each other */
         {{.rank = 2, .n = {3, 5}, .from_stride = {5, 1}, .to_stride = {5, 1}, .size = 2},
          1,
          {30},
          {1},
          {1},
-         {0, 0}}, /* rows behind each other */
+         {0, 0}},
         {{.rank = 2, .n = {3, 5}, .from_stride = {9, 1}, .to_stride = {5, 1}, .size = 2},
          2,
          {3, 10},
          {18, 1},
          {10, 1},
          {0, 0}},
+        /* a dimension of one is none */
         {{.rank = 3, .n = {2, 1, 4}, .from_stride = {4, 77, 1}, .to_stride = {4, 99, 1}, .size = 1},
          1,
          {8},
          {1},
          {1},
-         {0, 0}}, /* a dimension of one is none */
+         {0, 0}},
         {{.rank = 3, .n = {2, 3, 4}, .from_stride = {40, 4, 1}, .to_stride = {12, 4, 1}, .size = 4},
          2,
          {2, 48},
          {160, 1},
          {48, 1},
          {0, 0}},
+        /* turned */
         {{.rank = 2,
           .n = {3, 5},
           .from_stride = {1, 3},
@@ -129,7 +138,7 @@ static void test_boxes(void **state) {
          {3, 5, 4},
          {4, 12, 1},
          {20, 4, 1},
-         {4, 0}}, /* turned */
+         {4, 0}},
     };
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
         cd_multi_net dn = made();

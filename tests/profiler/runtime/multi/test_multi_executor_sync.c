@@ -1,4 +1,5 @@
-/* Who waits leaves the processor to those who need it: it sleeps where another thread had the processor meanwhile, and polls briefly where devices share one. */
+/* Who waits leaves the processor to those who need it: it sleeps where another thread had the
+ * processor meanwhile, and polls briefly where devices share one. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -51,8 +52,8 @@ static void spins_are(const cd_multi_device *d, double want) {
 static void devices_of_one_processor_do_not_poll(void **state) {
     (void)state;
     const int core = sched_getcpu();
-    const cd_multi_device one[] = {{.name = "a", .core = core}, {.name = "b", .core = core}},
-                          any[] = {{.name = "a", .core = -1}, {.name = "b", .core = -1}};
+    const cd_multi_device one[] = {{.name = "a", .core = core}, {.name = "b", .core = core}};
+    const cd_multi_device any[] = {{.name = "a", .core = -1}, {.name = "b", .core = -1}};
     spins_are(one, CD_MULTI_SHARED_SPIN_S);
     spins_are(any, cd_affinity_count() < 2 ? CD_MULTI_SHARED_SPIN_S : CD_MULTI_SPIN_S);
 }

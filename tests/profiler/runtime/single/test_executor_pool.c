@@ -1,4 +1,5 @@
-/* Steps of networks on several workers: their order, who lives at once, and the same values as on one. */
+/* Steps of networks on several workers: their order, who lives at once, and the same values as on
+ * one. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -228,7 +229,8 @@ TEST(test_plan) {
 
 /* ---- values ---- */
 
-/* Slow ones give way in the middle of their work, so that others run between: once, for on a loaded machine each time lasts as long as all that wait. */
+/* Slow ones give way in the middle of their work, so that others run between: once, for on a loaded
+ * machine each time lasts as long as all that wait. */
 #define GIVE_WAY(what)                                                                             \
     "extern int sched_yield(void); for (int r = 0; r < 6; r++) { for (int i = 0; i < n; i++) { "   \
     "c[i] = " what "; if (r == 3 && i == n / 2) sched_yield(); } }"

@@ -1,4 +1,5 @@
-/* Pieces of steps on units by a plan: every piece after what it needs, the same values as in one piece, and plans that cannot be run. */
+/* Pieces of steps on units by a plan: every piece after what it needs, the same values as in one
+ * piece, and plans that cannot be run. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +34,8 @@ typedef struct {
 #define ACROSS                                                                                     \
     "if (part == 0) for (int i = 8 * begin; i < 8 * end; i++) s[i] = 0.5f * a[i] - 0.25f * b[i]; " \
     "else for (int i = 8 * begin; i < 8 * end; i++) c[i] = s[n - 1 - i] + b[i];"
-/* Each row goes through the scratch of the unit: units with the same one would mix their rows. A call gives way once: on a loaded machine that lasts
- * as long as all that wait. */
+/* Each row goes through the scratch of the unit: units with the same one would mix their rows. A
+ * call gives way once: on a loaded machine that lasts as long as all that wait. */
 #define OWN                                                                                        \
     "for (int r = begin; r < end; r++) { float *x = s + n * unit; for (int i = 0; i < 8; i++) { "  \
     "x[i] = a[8 * r + i]; if (i == 4 && r == begin) sched_yield(); } for (int i = 0; i < 8; i++) " \
@@ -117,7 +118,8 @@ static void to_plan(drawn *d, const lists *l, uint32_t units) {
     d->plan = (cd_executor_plan){units, d->first, d->call};
 }
 
-/* Steps whole or in pieces, on any units: lists in the order of the steps never wait for each other in a circle. */
+/* Steps whole or in pieces, on any units: lists in the order of the steps never wait for each other
+ * in a circle. */
 static void draw(drawn *d, const cd_executor_net *n, uint64_t seed, uint32_t units) {
     static lists l;
     uint32_t at = 0;
@@ -208,7 +210,8 @@ static void test_values(void **state) {
     }
 }
 
-/* What lives while each step runs, against the sum over all tensors: one is made before the step or by it, and read by it or later. */
+/* What lives while each step runs, against the sum over all tensors: one is made before the step or
+ * by it, and read by it or later. */
 static void test_step_bytes(void **state) {
     (void)state;
     static random_net net;
@@ -220,10 +223,8 @@ static void test_step_bytes(void **state) {
         assert_ok(cd_executor_open(&net.net, &(cd_executor_options){.threads = 2}, &r, &err));
         for (uint32_t k = 0; k < STEPS; k++) {
             const cd_executor_step_bytes b = cd_executor_bytes_of(r, k);
-            const int64_t scratch = 4 * N *
-                                    (net.step[k].build == &build[2]
-                                         ? 2
-                                         : 1); /* the third program has some for each thread */
+            /* the third program has some for each thread */
+            const int64_t scratch = 4 * N * (net.step[k].build == &build[2] ? 2 : 1);
             uint32_t live = 0;
             for (uint32_t by = 0; by <= k && by + 2 < TENSORS - RESULTS; by++) {
                 uint32_t last = by;
@@ -242,7 +243,8 @@ static void test_step_bytes(void **state) {
 
 /* ---- order ---- */
 
-/* What pieces write without any lock: a race for ThreadSanitizer where a wait is missing, a wrong sum where it comes too early. */
+/* What pieces write without any lock: a race for ThreadSanitizer where a wait is missing, a wrong
+ * sum where it comes too early. */
 typedef struct {
     const random_net *net;
     const cd_executor_pieces *p;
@@ -318,11 +320,8 @@ static void test_waits(void **state) {
     cdmpp_err err = {0};
     make_net(&net, 0, 2, build, 1);
     net.net.n_step = 4;
-    const uint32_t arg[4][3] = {
-        {0, 1, 2},
-        {2, 0, 3},
-        {2, 3, 4},
-        {3, 4, 5}}; /* 1 reads 0's, 2 reads 0's and 1's, 3 reads 1's and 2's */
+    /* 1 reads 0's, 2 reads 0's and 1's, 3 reads 1's and 2's */
+    const uint32_t arg[4][3] = {{0, 1, 2}, {2, 0, 3}, {2, 3, 4}, {3, 4, 5}};
     memcpy(net.arg, arg, sizeof arg);
     assert_ok(cd_executor_deps_make(&net.net, &a, &deps, &err));
     assert_ok(cd_executor_pieces_make(&net.net, &(cd_executor_plan){2, first, call}, &deps, &a, &p,
@@ -355,8 +354,11 @@ static void test_bad(void **state) {
     (void)state;
     static random_net net;
     enum { W = 2 };
-    const uint32_t all[] = {0, 2}, three[] = {0, 3}, four[] = {0, 4}, two[] = {0, 1, 2},
-                   none[] = {0};
+    const uint32_t all[] = {0, 2};
+    const uint32_t three[] = {0, 3};
+    const uint32_t four[] = {0, 4};
+    const uint32_t two[] = {0, 1, 2};
+    const uint32_t none[] = {0};
     const cd_build *across = &build[1];
     make_net(&net, 0, 2, build, 1);
     net.net.n_step = W;

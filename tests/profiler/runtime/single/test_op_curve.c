@@ -1,4 +1,5 @@
-/* Time against size: which dimensions follow it, what is left out, and that a store reads the table. */
+/* Time against size: which dimensions follow it, what is left out, and that a store reads the
+ * table. */
 #include "check.h"
 #include "tmp.h"
 

@@ -81,7 +81,8 @@ static void test_times(void **state) {
     }
     assert_int_equal(most, n->memory.inner_least);
     assert_true(fabs(share - 1) < 1e-9);
-    /* The parts, each with a look at the clock, against the whole: other processes may disturb either. */
+    /* The parts, each with a look at the clock, against the whole: other processes may disturb
+     * either. */
     assert_true(n->pass.min_s < 50 * place && n->pass.min_s > place / 50);
     assert_true(n->memory.weights >= 4 * (16 * 8 * 9 + 16000) &&
                 n->memory.all > n->memory.weights && n->rss_peak > n->memory.all / 2);
@@ -145,7 +146,8 @@ static void test_left_out(void **state) {
     for (uint32_t k = 0; k < f->p->n; k++) f->p->task[k].status = was;
 }
 
-/* A product of two activations: its schedule's packed operand stays row-major, and the values are right. */
+/* A product of two activations: its schedule's packed operand stays row-major, and the values are
+ * right. */
 static void test_unpacked(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};

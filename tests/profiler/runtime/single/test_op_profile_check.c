@@ -1,4 +1,5 @@
-/* What the check of a network writes before it runs it, and how it compares: a runner that keeps what it gets. */
+/* What the check of a network writes before it runs it, and how it compares: a runner that keeps
+ * what it gets. */
 #include <string.h>
 
 #include "check.h"
@@ -28,7 +29,8 @@ static cdmpp_status keep(void *run, uint32_t t, const void *from, cdmpp_err *err
     return (int)t == k->fails ? CD_FAIL(err, EIO, "tensor %u", t) : CDMPP_OK;
 }
 
-/* Only those whose value is known, that are one float and that no program makes; and contents that are known as a whole. */
+/* Only those whose value is known, that are one float and that no program makes; and contents that
+ * are known as a whole. */
 static void test_scalars_are_written(void **state) {
     static double scalar[TENSORS] = {2.5, -0.125, 3, 4, 5, NAN, 7};
     static const float two[] = {8, 9}, inner[] = {10};
@@ -52,7 +54,8 @@ static void test_scalars_are_written(void **state) {
     assert_int_equal(k.n[6], 0);
 }
 
-/* Values of matrices and of what has more axes are those of trained weights; vectors stay as the executor fills them. */
+/* Values of matrices and of what has more axes are those of trained weights; vectors stay as the
+ * executor fills them. */
 static void test_weights_are_written(void **state) {
     static const int64_t shape[] = {1, 2, 2, 3};
     static const cd_executor_net_tensor w[] = {

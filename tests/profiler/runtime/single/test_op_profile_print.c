@@ -1,4 +1,5 @@
-/* A profile printed: every number is another one, so each stands in its own place; operators are named once. */
+/* A profile printed: every number is another one, so each stands in its own place; operators are
+ * named once. */
 #include <string.h>
 
 #include "check.h"
@@ -6,7 +7,8 @@
 
 static cdmpp_err err;
 
-/* Nodes: two Convs behind each other, a view, a Relu; an Add; nothing of the graph in the last group. */
+/* Nodes: two Convs behind each other, a view, a Relu; an Add; nothing of the graph in the last
+ * group. */
 static cd_graph_node node[] = {{.name = "first", .op = "Conv"},
                                {.name = "second", .op = "Conv"},
                                {.name = "view", .op = "Reshape", .view = true},
@@ -124,8 +126,8 @@ static void test_csv(void **state) {
            "003,0.004,0.5,0,2000000,512,512,8192,0\n"
            "3,Conv+Relu,0.005,0.006,0.125,0,3000000,3072,1024,2048,512\n");
     assert_ok(cd_op_profile_csv(&b, &w, &p, &n, true, &err));
-    is(&b,
-       "op_name,op_time,op_proportion\nConv_Relu,8000000.0,37.5\nAdd,4000000.0,50\n"); /* by type: 2 and 6 ms are one row */
+    /* by type: 2 and 6 ms are one row */
+    is(&b, "op_name,op_time,op_proportion\nConv_Relu,8000000.0,37.5\nAdd,4000000.0,50\n");
     cd_buf_free(&b);
 }
 

@@ -61,7 +61,8 @@ static cd_program_select_options options(uint32_t trials, uint32_t pool) {
                                        .measure = measure};
 }
 
-/* Least analytic times of `n` schedules of each task for vectors of so many bytes, and which record has it: by drawing and lowering them here. */
+/* Least analytic times of `n` schedules of each task for vectors of so many bytes, and which record
+ * has it: by drawing and lowering them here. */
 static void by_hand(uint32_t n, uint32_t vector_bytes, double *least, cd_record_id *which) {
     const cd_random_schedules_options o = {
         .trials = n, .seed = 5, .target = "llvm", .hardware = hw};
@@ -102,7 +103,8 @@ static void by_hand(uint32_t n, uint32_t vector_bytes, double *least, cd_record_
     cd_arena_free(&a);
 }
 
-/* The estimate is the least of all; without a pool, or where a device says too little, there is none. */
+/* The estimate is the least of all; without a pool, or where a device says too little, there is
+ * none. */
 TEST(test_estimate) {
     double got[8], want[8];
     const uint32_t here = cd_isa_vector_bytes(NULL, "llvm");
@@ -139,7 +141,8 @@ TEST(test_run) {
     cd_program_select_free(s);
 }
 
-/* Code for narrow vectors has another best schedule than code for wide ones: that one is tried, whatever vectors the described processor has. */
+/* Code for narrow vectors has another best schedule than code for wide ones: that one is tried,
+ * whatever vectors the described processor has. */
 TEST(test_vectors) {
     const cd_measure_options o = {
         .threads = 1, .jobs = 1, .cache = "", .isa = "sse2", .timing = {.budget_s = 0.01}};
