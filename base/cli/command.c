@@ -1,8 +1,133 @@
 /* What all commands do alike: read the options, answer --help, --usage and --version, set up the
  * log, run, report an error once, end with the exit code of its status. */
-#include "base/cli/cli.h"
+#include <dlfcn.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
 
+#include "base/cli/cli.h"
 #include "base/cli/library_versions.h"
+#include "base/io/io.h"
+
+/* Versions of the libraries that this program is linked with. Symbols are looked up by name with
+ * dlsym(): a direct call would make every command load every library. */
+
+/* How a library returns its version: as a text, as three numbers, or into a buffer. */
+typedef enum { TEXT, THREE, BUFFER } how;
+
+static const struct {
+    const char *name, *symbol;
+    how how;
+} known[] = {
+    {"XGBoost", "XGBoostVersion", THREE}, {"OpenBLAS", "openblas_get_config", TEXT},
+    {"HDF5", "H5get_libversion", THREE},  {"libyaml", "yaml_get_version_string", TEXT},
+    {"zstd", "ZSTD_versionString", TEXT}, {"liblzma", "lzma_version_string", TEXT},
+    {"zlib", "zlibVersion", TEXT},        {"Open MPI", "MPI_Get_library_version", BUFFER},
+};
+
+/* The first word that begins with a digit, or with v and a digit: of "Open MPI v4.1.4, ...". */
+static void put_number(const char *text, char *out, size_t n) {
+    for (const char *p = text; *p; p += strspn(p, " ")) {
+        const size_t len = strcspn(p, " ,");
+        const char *digit = p + (*p == 'v');
+        if (*digit >= '0' && *digit <= '9') {
+            snprintf(out, n, "%.*s", (int)(len - (size_t)(digit - p)), digit);
+            return;
+        }
+        p += strcspn(p, " ");
+    }
+}
+
+static void ask(void *symbol, how form, cd_library_versions *out) {
+    /* POSIX: what dlsym gives may be a function; ISO C has no cast for it. */
+    union {
+        void *object;
+        const char *(*text)(void);
+        void (*three)(int *, int *, int *);
+        int (*buffer)(char *, int *);
+    } call = {symbol};
+    char text[1024] = "";
+    int v[3] = {0}, n = 0;
+    if (form == TEXT) {
+        put_number(call.text(), out->version, sizeof out->version);
+    } else if (form == THREE) {
+        call.three(&v[0], &v[1], &v[2]);
+        snprintf(out->version, sizeof out->version, "%d.%d.%d", v[0], v[1], v[2]);
+    } else {
+        call.buffer(text, &n);
+        text[sizeof text - 1] = 0;
+        put_number(text, out->version, sizeof out->version);
+    }
+}
+
+bool cd_library_versions_at(size_t k, cd_library_versions *out) {
+    if (k >= sizeof known / sizeof *known) return false;
+    out->name = known[k].name;
+    out->version[0] = 0;
+    void *symbol = dlsym(RTLD_DEFAULT, known[k].symbol);
+    if (symbol) ask(symbol, known[k].how, out);
+    return true;
+}
+
+/* One handler of SIGINT and SIGTERM for all commands. It stores the number, which loops look at,
+ * and sets a timer for work that looks too rarely: a handler may do no more than that. */
+
+static volatile sig_atomic_t stop, seen, kill_at = 2;
+/* the command itself: a process that it forked has no temporaries of its own, and must not remove
+ * those */
+static pid_t owner;
+
+/* The command did not end in order in time. Files of results are renamed into place when they are
+ * whole, so none is cut. */
+static void on_overdue(int sig) {
+    static const char text[] = "stopped: what was not written yet is lost\n";
+    (void)sig;
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    cd_file_remove_temps();
+    _exit(cdmpp_exit_code(CDMPP_EINTERRUPTED));
+}
+
+static void on_signal(int sig) {
+    const struct sigaction overdue = {.sa_handler = on_overdue};
+    const struct itimerval grace = {.it_value = {.tv_sec = CD_SIGNALS_GRACE_MS / 1000,
+                                                 .tv_usec = CD_SIGNALS_GRACE_MS % 1000 * 1000}};
+    if (!stop && getpid() == owner) {
+        sigaction(SIGALRM, &overdue, NULL);
+        setitimer(ITIMER_REAL, &grace, NULL);
+    }
+    stop = sig;
+    if (!kill_at || ++seen < kill_at) return;
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+volatile sig_atomic_t *cd_signals_stop(void) { return &stop; }
+
+void cd_signals_kill_at(int n) { kill_at = n; }
+
+void cd_signals_take(void) {
+    owner = getpid();
+    /* without SA_RESTART: a blocking read returns */
+    const struct sigaction act = {.sa_handler = on_signal};
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* poll() tells a pipe without a reader from a full disk: errno of the failed write is gone by
+ * then. */
+void cd_signals_end_unread(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    sigset_t set;
+    if (!ferror(stdout) || poll(&out, 1, 0) != 1 || !(out.revents & POLLERR)) return;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(SIGPIPE);
+}
 
 /* Names of files may hold what a terminal takes for commands. Of texts without such characters
  * nothing is copied. */

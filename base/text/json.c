@@ -389,3 +389,192 @@ const char *cd_json_number(const char *p, const char *end, double *out) {
     *out = v.kind == CD_JSON_INT ? (double)v.u.i : v.u.f;
     return skip_ws(p, end);
 }
+
+/* JSON without a tree: members and items one by one, found by brackets and quotes alone, for texts
+ * of which little is used. */
+
+/* Behind the string that begins at p; its inside is not looked at but for escapes. */
+static const char *over_string(const char *p, const char *end) {
+    for (p++; p < end; p++) {
+        while (end - p >= 8 && !any_special(p)) p += 8;
+        if (p == end || *p == '"') break;
+        if (*p == '\\' && ++p == end) break;
+    }
+    return p < end ? p + 1 : NULL;
+}
+
+/* Behind the value that begins at p, found by brackets and quotes alone. */
+static const char *over_value(const char *p, const char *end) {
+    size_t depth = 0;
+    while (p < end) {
+        const char c = *p;
+        if (c == '"') {
+            if (!(p = over_string(p, end))) return NULL;
+            if (!depth) return p;
+            continue;
+        }
+        if (!depth && (c == ',' || c == '}' || c == ']')) return p;
+        if (c == '[' || c == '{') depth++;
+        else if ((c == ']' || c == '}') && !--depth) return p + 1;
+        p++;
+    }
+    return NULL;
+}
+
+/* What cd_json_member and cd_json_item have in common. To where the next one begins; NULL: *more is
+ * false, or an error. */
+static const char *next_of(parser *ps, const cd_str *rest, char open, char close, bool *more) {
+    const char *const end = ps->end, *p = skip_ws(rest->p, end);
+    *more = false;
+    if (p == end || (*p != open && *p != ',' && *p != close))
+        return bad(ps, p, open == '{' ? "'{'" : "'['");
+    const bool first = *p == open;
+    if (*p != close) p = skip_ws(p + 1, end);
+    if (p < end && *p == close && (first || rest->p[0] == close)) {
+        p = skip_ws(p + 1, end);
+        return p == end ? NULL : bad(ps, p, "end of text");
+    }
+    *more = true;
+    return p;
+}
+
+/* The value that begins at p, and what is left behind it. */
+static cdmpp_status value_of(parser *ps, const char *p, char close, cd_str *rest, cd_str *out) {
+    const char *const end = ps->end, *beg = p = skip_ws(p, end);
+    if (!(p = over_value(beg, end))) return bad(ps, end, close == '}' ? "'}'" : "']'"), ps->st;
+    *out = (cd_str){beg, (size_t)(p - beg)};
+    while (out->n && (unsigned char)out->p[out->n - 1] <= ' ') out->n--;
+    p = skip_ws(p, end);
+    if (p == end || (*p != ',' && *p != close))
+        return bad(ps, p, close == '}' ? "',' or '}'" : "',' or ']'"), ps->st;
+    *rest = (cd_str){p, (size_t)(end - p)};
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_json_member(cd_str *rest, cd_str *key, cd_str *value, bool *more, cdmpp_err *err) {
+    parser ps;
+    cd_json_parser_init(&ps, NULL, *rest, err);
+    const char *const end = ps.end, *p = next_of(&ps, rest, '{', '}', more), *beg;
+    if (!p) return ps.st;
+    if (p == end || *p != '"') return bad(&ps, p, "a string"), ps.st;
+    beg = p + 1;
+    if (!(p = over_string(p, end))) return bad(&ps, end, "'\"'"), ps.st;
+    *key = (cd_str){beg, (size_t)(p - 1 - beg)};
+    p = skip_ws(p, end);
+    if (p == end || *p != ':') return bad(&ps, p, "':'"), ps.st;
+    return value_of(&ps, p + 1, '}', rest, value);
+}
+
+static int by_text(const void *a, const void *b) {
+    const cd_str *x = a, *y = b;
+    if (x->n != y->n) return x->n < y->n ? -1 : 1;
+    const int c = x->n ? memcmp(x->p, y->p, x->n) : 0;
+    return c ? c : (x->p > y->p) - (x->p < y->p);
+}
+
+cdmpp_status cd_json_members_once(cd_str object, cd_str *twice, cdmpp_err *err) {
+    cd_str *key = NULL, one, value;
+    size_t n = 0, cap = 0;
+    bool more = true;
+    *twice = (cd_str){"", 0};
+    while (!cd_json_member(&object, &one, &value, &more, NULL) && more) {
+        if (CD_GROW(key, n, cap))
+            return cd_mem_free(key), CD_FAIL(err, ENOMEM, "keys of an object");
+        key[n++] = one;
+    }
+    if (n) qsort(key, n, sizeof *key, by_text);
+    for (size_t i = 0; i + 1 < n && !twice->n; i++)
+        if (key[i].n && cd_str_eq(key[i], key[i + 1])) *twice = key[i + 1];
+    cd_mem_free(key);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_json_item(cd_str *rest, cd_str *value, bool *more, cdmpp_err *err) {
+    parser ps;
+    cd_json_parser_init(&ps, NULL, *rest, err);
+    const char *p = next_of(&ps, rest, '[', ']', more);
+    if (!p) return ps.st;
+    return value_of(&ps, p, ']', rest, value);
+}
+
+/* Keys that an object has twice. RFC 8259 leaves open what that means. Python, and so whoever wrote
+ * or tried the file, takes the last one; a file of ours has one author, who is told of the mistake
+ * instead. */
+
+#define GONE UINT32_MAX /* as `n` of a member that is to go */
+
+typedef struct {
+    cd_json *node;
+    uint32_t at; /* its place in the object */
+} member;
+
+static int by_key(const void *a, const void *b) {
+    const member *x = a, *y = b;
+    const cd_str s = x->node->key, t = y->node->key;
+    if (s.n != t.n) return s.n < t.n ? -1 : 1;
+    const int c = s.n ? memcmp(s.p, t.p, s.n) : 0;
+    return c ? c : x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* "rope_scaling.long_factor[3].type": the way to a member of the object that is being filled. */
+static void put_way(const cd_json_parser *ps, cd_str key, cd_buf *b) {
+    for (int d = 1; d < ps->depth; d++) {
+        const cd_json *outer = ps->above[d - 1], *v = ps->above[d];
+        if (outer->kind == CD_JSON_ARR) cd_buf_putf(b, "[%u]", outer->n - 1);
+        else cd_buf_putf(b, "%s%.*s", d > 1 ? "." : "", cd_str_shown(v->key, 60), v->key.p);
+    }
+    cd_buf_putf(b, "%s%.*s", ps->depth > 1 ? "." : "", cd_str_shown(key, 60), key.p);
+}
+
+static long line_of(const cd_json_parser *ps, const char *open, cd_str key) {
+    /* a key with escapes is a copy */
+    const char *start, *at = key.p >= ps->beg && key.p <= ps->end ? key.p : open;
+    return cd_json_line(ps, at, &start);
+}
+
+/* `last` is the later of the two members. */
+static cdmpp_status tell(cd_json_parser *ps, const char *open, const cd_json *last) {
+    cd_buf way = {0};
+    if (ps->foreign && (!ps->said || ++ps->twice > CD_JSON_SAID)) return CDMPP_OK;
+    const long line = line_of(ps, open, last->key);
+    put_way(ps, last->key, &way);
+    if (way.oom) {
+        ps->st = CD_FAIL(ps->err, ENOMEM, "JSON: a key");
+    } else if (ps->foreign) {
+        cd_buf_putf(ps->said, "line %ld: %s: the key is given twice, the last one counts\n", line,
+                    way.p);
+    } else {
+        ps->st = cd_err_key(
+            ps->err, CD_FAIL(ps->err, EPARSE, "expected this key once, found it twice"), way.p);
+        if (line > 1) (void)cd_err_at(ps->err, ps->st, NULL, line);
+    }
+    cd_buf_free(&way);
+    return ps->st;
+}
+
+static void unlink_marked(cd_json *obj) {
+    cd_json **tail = &obj->u.child;
+    for (cd_json *c = obj->u.child; c; c = c->next) {
+        if (c->n == GONE) continue;
+        *tail = c;
+        tail = &c->next;
+    }
+    *tail = NULL;
+}
+
+cdmpp_status cd_json_once(cd_json_parser *ps, const char *open, cd_json *obj) {
+    member *m = cd_arena_alloc(ps->arena, obj->n, sizeof *m);
+    uint32_t n = 0, gone = 0;
+    if (!m) return ps->st = CD_FAIL(ps->err, ENOMEM, "JSON: keys of an object");
+    for (cd_json *c = obj->u.child; c; c = c->next, n++) m[n] = (member){c, n};
+    qsort(m, n, sizeof *m, by_key);
+    for (uint32_t k = 0; k + 1 < n; k++) {
+        if (!cd_str_eq(m[k].node->key, m[k + 1].node->key)) continue;
+        CD_TRY(tell(ps, open, m[k + 1].node));
+        m[k].node->n = GONE;
+        gone++;
+    }
+    if (gone) unlink_marked(obj);
+    obj->n -= gone;
+    return CDMPP_OK;
+}

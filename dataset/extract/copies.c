@@ -6,6 +6,298 @@
 #include <string.h>
 
 #include "dataset/extract/copies_internal.h"
+#include "dataset/extract/extract.h"
+
+/* How slow a run was as a whole: its programs against the same programs in other runs. log time =
+ * program + run + noise; the runs' parts are found one after another by medians, so a second mode
+ * that hits some programs, or a slow run beside many others, moves nothing else. */
+
+enum { MAX_SWEEP = 50 };
+#define SETTLED 1e-4 /* of a log ratio: far below what repeats differ by */
+
+typedef struct {
+    const cd_run_point *p;
+    size_t n, n_run;
+    uint32_t *first, *end; /* (n) of the points of the same program */
+    uint32_t *by_run;      /* (n) points, run by run */
+    uint32_t *at;          /* (n_run + 1) into by_run */
+    double *part;          /* (n_run) log factor so far */
+    double *diff, *other;  /* (n) scratch */
+    uint32_t *root;        /* (n_run) runs that shared programs join */
+} scale;
+
+static uint32_t root_of(uint32_t *root, uint32_t r) {
+    while (root[r] != r) r = root[r] = root[root[r]];
+    return r;
+}
+
+static cdmpp_status allocate(scale *s, cd_arena *a, cdmpp_err *err) {
+    s->first = CD_NEWN(a, uint32_t, s->n + 1);
+    s->end = CD_NEWN(a, uint32_t, s->n + 1);
+    s->by_run = CD_NEWN(a, uint32_t, s->n + 1);
+    s->at = CD_NEWN(a, uint32_t, s->n_run + 1);
+    s->root = CD_NEWN(a, uint32_t, s->n_run + 1);
+    s->part = CD_NEWN(a, double, s->n_run + 1);
+    s->diff = CD_NEWN(a, double, s->n + 1);
+    s->other = CD_NEWN(a, double, s->n + 1);
+    return a->oom ? CD_FAIL(err, ENOMEM, "%zu measurements of shared programs", s->n) : CDMPP_OK;
+}
+
+/* Points of a program stand together; of a run they are listed. */
+static void index_points(scale *s) {
+    for (size_t i = 0, j; i < s->n; i = j) {
+        for (j = i; j < s->n && s->p[j].program == s->p[i].program; j++) {
+            s->first[j] = (uint32_t)i;
+            const uint32_t x = root_of(s->root, s->p[i].run), y = root_of(s->root, s->p[j].run);
+            s->root[x > y ? x : y] = x < y ? x : y;
+        }
+        for (size_t k = i; k < j; k++) s->end[k] = (uint32_t)j;
+    }
+    for (size_t i = 0; i < s->n; i++) s->at[s->p[i].run + 1]++;
+    for (size_t r = 0; r < s->n_run; r++) s->at[r + 1] += s->at[r];
+    for (size_t i = 0; i < s->n; i++) s->by_run[s->at[s->p[i].run]++] = (uint32_t)i;
+    /* each stands at its end: the beginning of the next */
+    memmove(s->at + 1, s->at, s->n_run * sizeof *s->at);
+    s->at[0] = 0;
+}
+
+/* What the other runs say of the program of point i. */
+static double elsewhere(const scale *s, uint32_t i) {
+    size_t n = 0;
+    for (uint32_t k = s->first[i]; k < s->end[i]; k++)
+        if (s->p[k].run != s->p[i].run) s->other[n++] = s->p[k].log_s - s->part[s->p[k].run];
+    cd_sort_doubles(s->other, n);
+    return cd_sort_median(s->other, n);
+}
+
+/* How much the part of a run changes; the runs before it have changed already. */
+static double settle_runs(scale *s, size_t r) {
+    const size_t n = s->at[r + 1] - s->at[r];
+    if (!n) return 0;
+    for (size_t k = 0; k < n; k++) {
+        const uint32_t i = s->by_run[s->at[r] + k];
+        s->diff[k] = s->p[i].log_s - elsewhere(s, i);
+    }
+    cd_sort_doubles(s->diff, n);
+    const double old = s->part[r];
+    s->part[r] = cd_sort_median(s->diff, n);
+    return fabs(s->part[r] - old);
+}
+
+static bool judged(const scale *s, size_t r) {
+    return s->at[r + 1] - s->at[r] >= CD_RUN_LEAST_SHARED;
+}
+
+/* The middle part of the judged runs that are joined with run r; the smaller middle of an even
+ * number. */
+static double middle(scale *s, size_t r) {
+    size_t n = 0;
+    for (size_t k = 0; k < s->n_run; k++)
+        if (judged(s, k) && root_of(s->root, (uint32_t)k) == root_of(s->root, (uint32_t)r))
+            s->other[n++] = s->part[k];
+    cd_sort_doubles(s->other, n);
+    return s->other[(n - 1) / 2];
+}
+
+cdmpp_status cd_copies_scale(const cd_run_point *p, size_t n, size_t n_run, cd_run_scale *out,
+                             cdmpp_err *err) {
+    cd_arena a = {0};
+    scale s = {.p = p, .n = n, .n_run = n_run};
+    const cdmpp_status st = allocate(&s, &a, err);
+    if (!st) {
+        for (size_t r = 0; r < n_run; r++) s.root[r] = (uint32_t)r, s.part[r] = 0;
+        memset(s.at, 0, (n_run + 1) * sizeof *s.at);
+        index_points(&s);
+        double moved = 1;
+        for (int k = 0; k < MAX_SWEEP && moved > SETTLED; k++) {
+            moved = 0;
+            for (size_t r = 0; r < n_run; r++) moved = fmax(moved, settle_runs(&s, r));
+        }
+        for (size_t r = 0; r < n_run; r++)
+            out[r] = (cd_run_scale){judged(&s, r) ? exp(s.part[r] - middle(&s, r)) : 1,
+                                    s.at[r + 1] - s.at[r]};
+    }
+    cd_arena_free(&a);
+    return st;
+}
+
+/* The identities of all inputs, a part at a time. A part holds those whose first bits lie in its
+ * range, so all records of a program are in one part, and parts in order, each sorted, are the
+ * order of all. The inputs are read once for each part; nothing is kept on disk. */
+
+enum { MAX_PART = 16 }; /* reading takes time: beyond 16 parts they grow */
+
+cdmpp_status cd_copies_read(const cd_h5 *h, cd_layout_array a, uint64_t at, size_t n, void *out,
+                            cdmpp_err *err) {
+    return cd_h5_read(h, cd_layout[a].path, (cd_h5_shape){cd_layout[a].type, n, cd_layout[a].n_col},
+                      at, out, err);
+}
+
+static cdmpp_status check_input(const cd_h5 *h, cdmpp_err *err) {
+    char digest[65];
+    CD_TRY(cd_layout_check(h, digest, err));
+    const char *path = cd_layout[CD_LAYOUT_ARRAY_ID].path,
+               *what = "the file has no identities of programs: extract the logs again, with "
+                       "cdmpp-extract --ids";
+    if (cd_h5_has(h, path) && !cd_h5_has(h, cd_layout[CD_LAYOUT_ARRAY_COPIES].path))
+        return CDMPP_OK;
+    if (cd_h5_has(h, path)) what = "copies are merged already: give the files of before";
+    return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ENODATA, "%s", what), path), h->path, 0);
+}
+
+/* The run of each source file: its folder. */
+static cdmpp_status read_runs(cd_copies_scan *s, const cd_h5 *h, uint32_t **run, size_t *n,
+                              cdmpp_err *err) {
+    char **text = NULL;
+    CD_TRY(cd_h5_read_text(h, cd_layout_dict_path[CD_LAYOUT_DICT_SOURCE], n, &text, err));
+    *run = cd_mem_zalloc(*n + 1, sizeof **run);
+    cdmpp_status st = *run ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu names", *n);
+    for (size_t i = 0; i < *n && !st; i++) {
+        const char *end = strrchr(text[i], '/');
+        st = cd_dict_add(&s->run, (cd_str){text[i], end ? (size_t)(end - text[i]) : 0}, &(*run)[i],
+                         err);
+    }
+    cd_mem_free(text);
+    return st;
+}
+
+static cdmpp_status size_of(const cd_h5 *h, uint64_t *n, cdmpp_err *err) {
+    return cd_h5_size(h, cd_layout[CD_LAYOUT_ARRAY_ID].path, CD_H5_U64, 2, n, err);
+}
+
+/* Before the parts: may the file be merged, how many records, which runs? */
+static cdmpp_status count_file(cd_copies_scan *s, const cd_h5 *h, cdmpp_err *err) {
+    uint64_t n;
+    size_t n_source;
+    uint32_t *run = NULL;
+    CD_TRY(check_input(h, err));
+    CD_TRY(size_of(h, &n, err));
+    s->n += n;
+    const cdmpp_status st = read_runs(s, h, &run, &n_source, err);
+    cd_mem_free(run);
+    return st;
+}
+
+/* ---- one part ---- */
+
+static uint32_t part_of(const cd_copies_scan *s, uint64_t id) {
+    return (uint32_t)((id >> 32) * s->n_part >> 32);
+}
+
+static cdmpp_status add_entry(cd_copies_scan *s, cd_copies_entry e, cdmpp_err *err) {
+    if (CD_GROW(s->e, s->n_e, s->cap_e))
+        return CD_FAIL(err, ENOMEM, "identities of %zu programs", s->n_e);
+    s->e[s->n_e++] = e;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_entries(cd_copies_scan *s, const cd_h5 *h, uint64_t n, const uint32_t *run,
+                                 size_t n_source, cdmpp_err *err) {
+    cd_copies_block *b = s->block;
+    for (uint64_t at = 0, m; at < n; at += m) {
+        m = n - at < CD_COPIES_BLOCK ? n - at : CD_COPIES_BLOCK;
+        CD_TRY(cd_copies_read(h, CD_LAYOUT_ARRAY_ID, at, m, b->id, err));
+        CD_TRY(cd_copies_read(h, CD_LAYOUT_ARRAY_LATENCY, at, m, b->v[0], err));
+        CD_TRY(cd_copies_read(h, CD_LAYOUT_ARRAY_SOURCE_FILE, at, m, b->u, err));
+        for (size_t i = 0; i < m; i++) {
+            if (b->u[i] >= n_source) return CD_FAIL(err, ESCHEMA, "an index beyond its dictionary");
+            if (part_of(s, b->id[i][0]) != s->part) continue;
+            const double t = b->v[0][i] > 0 ? b->v[0][i] : (double)NAN;
+            CD_TRY(add_entry(
+                s,
+                (cd_copies_entry){{b->id[i][0], b->id[i][1]}, s->first + at + i, t, run[b->u[i]]},
+                err));
+        }
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_file(cd_copies_scan *s, const cd_h5 *h, cdmpp_err *err) {
+    uint64_t n;
+    size_t n_source = 0;
+    uint32_t *run = NULL;
+    const size_t n_run = s->run.n;
+    CD_TRY(size_of(h, &n, err));
+    cdmpp_status st = read_runs(s, h, &run, &n_source, err);
+    if (!st && (n > s->n - s->first || s->run.n != n_run))
+        st = CD_FAIL(err, ESCHEMA, "the file has changed since it was read first");
+    if (!st) st = read_entries(s, h, n, run, n_source, err);
+    s->first += n;
+    cd_mem_free(run);
+    return st;
+}
+
+typedef cdmpp_status reading(cd_copies_scan *s, const cd_h5 *h, cdmpp_err *err);
+static cdmpp_status each_input(cd_copies_scan *s, reading *read, cdmpp_err *err) {
+    for (size_t i = 0; i < s->n_in; i++) {
+        cd_h5 h = {.file = -1};
+        cdmpp_status st = cd_h5_open(&h, s->in[i], err);
+        if (!st) st = cd_err_at(err, read(s, &h, err), s->in[i], 0);
+        (void)cd_h5_close(&h, NULL);
+        if (st) return st;
+    }
+    return CDMPP_OK;
+}
+
+/* By identity, then run, then time; what was not measured last in its run. */
+static int by_program(const void *a, const void *b) {
+    const cd_copies_entry *x = a, *y = b;
+    for (int k = 0; k < 2; k++)
+        if (x->id[k] != y->id[k]) return x->id[k] < y->id[k] ? -1 : 1;
+    if (x->run != y->run) return x->run < y->run ? -1 : 1;
+    if (isnan(x->s) != isnan(y->s)) return isnan(x->s) ? 1 : -1;
+    if (x->s < y->s || x->s > y->s) return x->s < y->s ? -1 : 1;
+    return (x->program > y->program) - (x->program < y->program);
+}
+
+/* Identities are hashes, so parts are about as large as each other; more only where a program has
+ * very many records. */
+static cdmpp_status make_room(cd_copies_scan *s, cdmpp_err *err) {
+    const size_t mean = (size_t)(s->n / s->n_part), room = mean + mean / 64 + 64;
+    if (room <= s->cap_e) return CDMPP_OK;
+    cd_mem_free(s->e);
+    s->cap_e = 0;
+    s->e = cd_mem_alloc(room * sizeof *s->e);
+    if (!s->e) return CD_FAIL(err, ENOMEM, "identities of %zu programs", room);
+    s->cap_e = room;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_copies_scan_part(cd_copies_scan *s, uint32_t part, cdmpp_err *err) {
+    s->part = part;
+    s->n_e = 0;
+    s->first = 0;
+    CD_TRY(make_room(s, err));
+    CD_TRY(each_input(s, read_file, err));
+    if (s->n_e) qsort(s->e, s->n_e, sizeof *s->e, by_program);
+    return CDMPP_OK;
+}
+
+/* ---- life ---- */
+
+cdmpp_status cd_copies_scan_open(cd_copies_scan *s, const char *const *in, size_t n,
+                                 size_t part_records, cdmpp_err *err) {
+    *s = (cd_copies_scan){.in = in, .n_in = n};
+    s->block = cd_mem_alloc(sizeof *s->block);
+    if (!s->block) return CD_FAIL(err, ENOMEM, "block of labels");
+    CD_TRY(each_input(s, count_file, err));
+    const uint64_t parts = s->n / part_records + 1;
+    s->n_part = parts < MAX_PART ? (uint32_t)parts : MAX_PART;
+    return CDMPP_OK;
+}
+
+void cd_copies_scan_rest(cd_copies_scan *s) {
+    cd_mem_free(s->e);
+    s->e = NULL;
+    s->n_e = s->cap_e = 0;
+}
+
+void cd_copies_scan_close(cd_copies_scan *s) {
+    cd_copies_scan_rest(s);
+    cd_mem_free(s->block);
+    s->block = NULL;
+    cd_dict_free(&s->run);
+}
 
 typedef struct {
     cd_copies *c;

@@ -4,6 +4,10 @@
 #include "features/device/device.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "features/device/wave_scale.h"
 
 #define TURBO 2.0
 
@@ -190,4 +194,131 @@ void cd_device_doc(cd_buf *out) {
     cd_buf_puts(out, "\n| key of the descriptor | unit | meaning |\n| --- | --- | --- |\n");
     for (size_t i = 0; i < CD_N_DEVICE_PROBE; i++)
         cd_buf_putf(out, "| `%s` | %s | %s |\n", probes[i].key, probes[i].unit, probes[i].meaning);
+}
+
+/* Numbers of a description that no chip has are most often in another unit. Nobody refuses them, as
+ * a new chip may have them; they are told. */
+
+static const struct {
+    const char *key;
+    double cpu[2], gpu[2];
+} usual[] = {
+#define X(key, cpu_low, cpu_high, gpu_low, gpu_high)                                               \
+    {#key, {cpu_low, cpu_high}, {gpu_low, gpu_high}},
+#include "features/device/device_usual.def"
+};
+
+bool cd_device_usual(cd_device_kind kind, const char *key, double out[2]) {
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        if (strcmp(usual[i].key, key) != 0) continue;
+        const double *c = usual[i].cpu, *g = usual[i].gpu;
+        out[0] = kind == CD_DEVICE_CPU || (kind == CD_DEVICE_NPU && c[0] < g[0]) ? c[0] : g[0];
+        out[1] = kind == CD_DEVICE_CPU || (kind == CD_DEVICE_NPU && c[1] > g[1]) ? c[1] : g[1];
+        return true;
+    }
+    return false; /* of the descriptor: a rate of a program of ours, whose unit nobody mistakes */
+}
+
+/* Of a number that is 1000 times too large or too small in its unit, the factor that makes it
+ * usual. */
+static const char *factor(double x, const double range[2]) {
+    static const struct {
+        double by;
+        const char *text;
+    } f[] = {{1e3, "1000 times as much"},
+             {1.0 / 1024, "a 1024th"},
+             {1e-3, "a 1000th"},
+             {1e6, "a million times as much"},
+             {1e-6, "a millionth"}};
+    for (size_t i = 0; i < sizeof f / sizeof *f; i++)
+        if (x * f[i].by >= range[0] && x * f[i].by <= range[1]) return f[i].text;
+    return NULL;
+}
+
+bool cd_device_unusual(cd_device_kind kind, const char *key, const char *unit, double x, char *buf,
+                       size_t n) {
+    double r[2];
+    if (!cd_device_usual(kind, key, r) || x == 0 || (x >= r[0] && x <= r[1])) return false;
+    const char *by = factor(x, r), *u = strcmp(unit, "count") ? unit : "";
+    snprintf(buf, n, "%s: %.6g%s%s is unusual of a %s, %g to %g%s%s is usual%s%s%s", key, x,
+             *u ? " " : "", u, cd_device_kind_name(kind), r[0], r[1], *u ? " " : "", u,
+             by ? ": is it in another unit? " : "", by ? by : "", by ? " would be usual" : "");
+    return true;
+}
+
+/* Operations for each byte of memory: 0.2 of old boards, 105 of an NVIDIA L40. */
+#define LEAST_BALANCE 0.05
+#define MOST_BALANCE  1000
+bool cd_device_unbalanced(const cd_device *d, char *buf, size_t n) {
+    if (!(d->fp32_gflops > 0) || !(d->bandwidth_gb_s > 0)) return false;
+    const double flop = d->fp32_gflops / d->bandwidth_gb_s;
+    if (flop >= LEAST_BALANCE && flop <= MOST_BALANCE) return false;
+    snprintf(buf, n,
+             "fp32_gflops, bandwidth_gb_s: %.4g GFLOP/s and %.4g GB/s are %.3g operations for a "
+             "byte, %g to %g are usual: one of both is in another unit",
+             d->fp32_gflops, d->bandwidth_gb_s, flop, LEAST_BALANCE, (double)MOST_BALANCE);
+    return true;
+}
+
+/* Closed forms that scale the time of a kernel from one GPU to another. */
+
+const char *cd_wave_scale_form_name(cd_wave_scale_form f) {
+    static const char *const name[CD_N_WAVE_SCALE] = {"waves", "roofline", "bandwidth"};
+    return name[f];
+}
+
+/* Blocks that run at the same time; 0: not known. */
+static double wave_of(const cd_device *d, double block_threads) {
+    if (!(d->core_threads > 0) || !(block_threads > 0)) return 0;
+    return d->cores * fmax(1, floor(d->core_threads / block_threads));
+}
+
+static bool is_small(const cd_wave_scale_kernel *k, const cd_device *from, const cd_device *to) {
+    return k->blocks > 0 && k->blocks < wave_of(from, k->block_threads) &&
+           k->blocks < wave_of(to, k->block_threads);
+}
+
+static double weight_of(double balance) { return balance > 1 ? 0.5 / balance : 1 - 0.5 * balance; }
+
+static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
+    if (d->kind != CD_DEVICE_GPU)
+        return CD_FAIL(err, EMODEL, "times are scaled between GPUs, %s is a %s", d->name,
+                       cd_device_kind_name(d->kind));
+    if (d->bandwidth_gb_s > 0) return CDMPP_OK;
+    return cd_err_key(err,
+                      CD_FAIL(err, EMODEL, "device %s: the description lacks this number", d->name),
+                      "bandwidth_gb_s");
+}
+
+static cdmpp_status check_time(const cd_wave_scale_kernel *k, cdmpp_err *err) {
+    if (!(k->time_s > 0) || isinf(k->time_s))
+        return CD_FAIL(err, ERANGE, "expected a time above 0, found %g s", k->time_s);
+    if (!(k->launch_s >= 0 && k->launch_s <= k->time_s))
+        return CD_FAIL(err, ERANGE, "expected a launch of 0..%g s, found %g s", k->time_s,
+                       k->launch_s);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_wave_scale(const cd_wave_scale_kernel *k, const cd_device *from,
+                           const cd_device *to, cd_wave_scale_answer *out, cdmpp_err *err) {
+    CD_TRY(check_device(from, err));
+    CD_TRY(check_device(to, err));
+    CD_TRY(check_time(k, err));
+    const bool units = k->balance >= 0 && from->clock_mhz > 0 && to->clock_mhz > 0 &&
+                       from->cores > 0 && to->cores > 0;
+    const double clock = from->clock_mhz / to->clock_mhz;
+    out->gamma = units ? weight_of(k->balance) : 1;
+    double factor = pow(from->bandwidth_gb_s / to->bandwidth_gb_s, out->gamma);
+    if (!units) {
+        out->form = CD_WAVE_SCALE_BANDWIDTH;
+    } else if (is_small(k, from, to)) {
+        out->form = CD_WAVE_SCALE_WAVES;
+        factor = pow(clock * ceil(k->blocks / to->cores) / ceil(k->blocks / from->cores),
+                     1 - out->gamma);
+    } else {
+        out->form = CD_WAVE_SCALE_ROOFLINE;
+        factor *= pow(clock * from->cores / to->cores, 1 - out->gamma);
+    }
+    out->time_s = k->launch_s + (k->time_s - k->launch_s) * factor;
+    return CDMPP_OK;
 }

@@ -3,6 +3,8 @@
  * task: bodies of operators are read by all threads and copied by none. */
 #include "features/expr/expr.h"
 
+#include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #define SLOT_MIN 1024U
@@ -385,4 +387,259 @@ bool cd_expr_uses(const cd_expr *e, const cd_expr *var) {
     for (uint32_t i = 0; i < e->n; i++)
         if (cd_expr_uses(e->a[i], var)) return true;
     return false;
+}
+
+/* TVM's folding operators: what becomes of `a + b` the moment it is built. Schedules, bounds and
+ * the simplifier all build through them, so the form of every index depends on them
+ * (docs/internals/ansor.md, Simplifier). */
+
+static bool lit(const cd_expr *e) { return e->op == CD_INT || e->op == CD_FLOAT; }
+static double val(const cd_expr *e) { return e->op == CD_FLOAT ? e->u.f : (double)e->u.i; }
+/* exact: v is 0 or 1 */
+static bool is(const cd_expr *e, double v) { return lit(e) && val(e) == v; }
+
+/* Two literals. A division by zero stays as it is; arithmetic wraps as C++ does in practice. */
+static const cd_expr *fold_int(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+    const int64_t x = a->u.i, y = b->u.i;
+    int64_t r;
+    if ((op == CD_MOD || op == CD_FMOD) && !cd_expr_dtype_is_index(a->type)) return NULL;
+    switch (op) {
+    case CD_ADD: r = (int64_t)((uint64_t)x + (uint64_t)y); break;
+    case CD_SUB: r = (int64_t)((uint64_t)x - (uint64_t)y); break;
+    case CD_MUL: r = (int64_t)((uint64_t)x * (uint64_t)y); break;
+    case CD_DIV:
+        if (y == 0) return NULL;
+        r = y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
+        break;
+    case CD_MOD:
+        if (y == 0) return NULL;
+        r = y == -1 ? 0 : x % y;
+        break;
+    case CD_FDIV:
+        if (y == 0) return NULL;
+        r = cd_expr_floordiv(x, y);
+        break;
+    case CD_FMOD:
+        if (y == 0) return NULL;
+        r = cd_expr_floormod(x, y);
+        break;
+    case CD_MIN: r = x < y ? x : y; break;
+    case CD_MAX: r = x > y ? x : y; break;
+    case CD_EQ: return cd_expr_new_int(p, CD_BOOL, x == y);
+    case CD_NE: return cd_expr_new_int(p, CD_BOOL, x != y);
+    case CD_LT: return cd_expr_new_int(p, CD_BOOL, x < y);
+    case CD_LE: return cd_expr_new_int(p, CD_BOOL, x <= y);
+    case CD_GT: return cd_expr_new_int(p, CD_BOOL, x > y);
+    case CD_GE: return cd_expr_new_int(p, CD_BOOL, x >= y);
+    default: return NULL;
+    }
+    return cd_expr_new_int(p, a->type, r);
+}
+
+/* In double whatever the type: v0.9 does not round its literals. */
+static const cd_expr *fold_float(cd_expr_pool *p, cd_expr_op op, const cd_expr *a,
+                                 const cd_expr *b) {
+    const double x = val(a), y = val(b);
+    switch (op) {
+    case CD_ADD: return cd_expr_new_float(p, a->type, x + y);
+    case CD_SUB: return cd_expr_new_float(p, a->type, x - y);
+    case CD_MUL: return cd_expr_new_float(p, a->type, x * y);
+    case CD_DIV: return y != 0.0 ? cd_expr_new_float(p, a->type, x / y) : NULL;
+    case CD_FDIV: return y != 0.0 ? cd_expr_new_float(p, a->type, floor(x / y)) : NULL;
+    case CD_MIN: return cd_expr_new_float(p, a->type, y < x ? y : x);
+    case CD_MAX: return cd_expr_new_float(p, a->type, x < y ? y : x);
+    case CD_EQ: return cd_expr_new_int(p, CD_BOOL, x == y);
+    case CD_NE: return cd_expr_new_int(p, CD_BOOL, x != y);
+    case CD_LT: return cd_expr_new_int(p, CD_BOOL, x < y);
+    case CD_LE: return cd_expr_new_int(p, CD_BOOL, x <= y);
+    case CD_GT: return cd_expr_new_int(p, CD_BOOL, x > y);
+    case CD_GE: return cd_expr_new_int(p, CD_BOOL, x >= y);
+    default: return NULL;
+    }
+}
+
+static const cd_expr *fold_identity(cd_expr_op op, const cd_expr *a, const cd_expr *b,
+                                    cd_expr_pool *p) {
+    switch (op) {
+    case CD_ADD: return is(a, 0) ? b : is(b, 0) ? a : NULL;
+    case CD_SUB: return is(b, 0) ? a : NULL;
+    case CD_MUL: return is(a, 1) || is(b, 0) ? b : is(b, 1) || is(a, 0) ? a : NULL;
+    case CD_DIV:
+    case CD_FDIV: return is(a, 0) || is(b, 1) ? a : NULL;
+    case CD_MOD:
+    case CD_FMOD:
+        if (!cd_expr_dtype_is_index(a->type) || !cd_expr_dtype_is_index(b->type)) return NULL;
+        return cd_expr_is_int_value(a, 0)   ? a
+               : cd_expr_is_int_value(b, 1) ? cd_expr_new_int(p, a->type, 0)
+                                            : NULL;
+    case CD_MIN:
+    case CD_MAX: /* TVM: the same object; two equal loads are two objects */
+        return a == b && cd_expr_dtype_is_index(a->type) ? a : NULL;
+    case CD_AND:
+        return a->op == CD_INT ? (a->u.i ? b : a) : b->op == CD_INT ? (b->u.i ? a : b) : NULL;
+    case CD_OR:
+        return a->op == CD_INT ? (a->u.i ? a : b) : b->op == CD_INT ? (b->u.i ? b : a) : NULL;
+    default: return NULL;
+    }
+}
+
+const cd_expr *cd_fold_bin(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+    if (op != CD_AND && op != CD_OR) {
+        if (a->op == CD_INT && b->op == CD_INT) {
+            const cd_expr *r = fold_int(p, op, a, b);
+            if (r) return r;
+        } else if (a->op == CD_FLOAT && b->op == CD_FLOAT) {
+            const cd_expr *r = fold_float(p, op, a, b);
+            if (r) return r;
+        }
+    }
+    return fold_identity(op, a, b, p);
+}
+
+/* TVM promotes the narrower operand before it builds a binary node. */
+static void match_types(cd_expr_pool *p, const cd_expr **a, const cd_expr **b) {
+    const cd_dtype s = (*a)->type, t = (*b)->type;
+    if (s == t) return;
+    const bool fs = cd_expr_dtype_is_float(s), ft = cd_expr_dtype_is_float(t);
+    if (fs != ft) {
+        if (fs) *b = cd_expr_cast(p, s, *b);
+        else *a = cd_expr_cast(p, t, *a);
+    } else if (cd_expr_dtype_bits(s) < cd_expr_dtype_bits(t) ||
+               /* signed meets unsigned */
+               (cd_expr_dtype_bits(s) == cd_expr_dtype_bits(t) &&
+                cd_expr_dtype_kind(s) == CD_T_INT)) {
+        *a = cd_expr_cast(p, t, *a);
+    } else {
+        *b = cd_expr_cast(p, s, *b);
+    }
+}
+
+const cd_expr *cd_expr_bin(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+    match_types(p, &a, &b);
+    const cd_expr *r = cd_fold_bin(p, op, a, b);
+    return r ? r : cd_expr_new_bin(p, op, a, b);
+}
+
+const cd_expr *cd_expr_cast(cd_expr_pool *p, cd_dtype t, const cd_expr *a) {
+    if (a->type == t) return a;
+    if (a->op == CD_INT && !cd_expr_dtype_is_float(t))
+        return cd_expr_new_int(p, t, t == CD_BOOL ? a->u.i != 0 : a->u.i);
+    if (a->op == CD_INT) return cd_expr_new_float(p, t, (double)a->u.i);
+    if (a->op == CD_FLOAT && cd_expr_dtype_is_float(t)) return cd_expr_new_float(p, t, a->u.f);
+    if (a->op == CD_FLOAT && fabs(a->u.f) < 9e18) return cd_expr_new_int(p, t, (int64_t)a->u.f);
+    return cd_expr_new_cast(p, t, a);
+}
+
+/* Counts the operations of a value, by kind and by float or integer: the first columns of a feature
+ * row. Index expressions inside loads count too, as in TVM (docs/internals/ansor.md, Feature
+ * rows). */
+
+static int binary_slot(cd_expr_op op) {
+    switch (op) {
+    case CD_ADD:
+    case CD_SUB: return CD_CNT_F_ADDSUB;
+    case CD_MUL: return CD_CNT_F_MUL;
+    case CD_DIV:
+    case CD_MOD:
+    case CD_FDIV:
+    case CD_FMOD: return CD_CNT_F_DIVMOD;
+    default: return CD_CNT_F_CMP;
+    }
+}
+
+static int slot_of(const cd_expr *e) {
+    const cd_expr_op op = (cd_expr_op)e->op;
+    if (op == CD_AND || op == CD_OR || op == CD_NOT) return CD_CNT_BOOL;
+    if (op == CD_SELECT) return CD_CNT_SELECT;
+    if (op == CD_CALL) {
+        const int k = e->flags & CD_EXPR_PURE ? CD_CNT_F_MATH : CD_CNT_F_OTHER;
+        return cd_expr_dtype_is_float(e->type) ? k : k + (CD_CNT_I_ADDSUB - CD_CNT_F_ADDSUB);
+    }
+    if (!cd_expr_op_is_arith(op) && !cd_expr_op_is_cmp(op)) return -1;
+    return binary_slot(op) +
+           (cd_expr_dtype_is_float(e->a[0]->type) ? 0 : CD_CNT_I_ADDSUB - CD_CNT_F_ADDSUB);
+}
+
+bool cd_opcount_add(cd_opcount *c, const cd_expr *e) {
+    if (++c->nodes > CD_OPCOUNT_MAX) return false;
+    const int k = slot_of(e);
+    if (cd_expr_is_dot4(e)) c->n[CD_CNT_I_MUL] += 4, c->n[CD_CNT_I_ADDSUB] += 3;
+    else if (k >= 0) c->n[k]++;
+    for (uint32_t i = 0; i < e->n; i++)
+        if (e->a[i]->n && !cd_opcount_add(c, e->a[i])) return false;
+    return true;
+}
+
+/* Substitution of variables and redirection of loads. Memo and replacements are arrays by id and by
+ * variable number with a stamp, so starting a new substitution clears nothing. */
+
+void cd_subst_init(cd_subst *s, cd_expr_pool *pool) { *s = (cd_subst){.pool = pool}; }
+
+void cd_subst_free(cd_subst *s) {
+    cd_mem_free(s->memo);
+    cd_mem_free(s->var);
+    *s = (cd_subst){0};
+}
+
+void cd_subst_begin(cd_subst *s) {
+    if (++s->epoch == 0) {
+        if (s->memo) memset(s->memo, 0, s->cap_memo * sizeof *s->memo);
+        if (s->var) memset(s->var, 0, s->cap_var * sizeof *s->var);
+        s->epoch = 1;
+    }
+    s->n_set = 0;
+    s->load = NULL;
+}
+
+static bool reserve(cd_subst_slot **p, uint32_t *cap, uint32_t need) {
+    if (need < *cap) return true;
+    uint32_t n = *cap ? *cap : 256;
+    while (n <= need) n *= 2;
+    cd_subst_slot *q = cd_mem_realloc(*p, *cap * sizeof **p, n * sizeof **p);
+    if (!q) return false;
+    memset(q + *cap, 0, (n - *cap) * sizeof *q);
+    *p = q;
+    *cap = n;
+    return true;
+}
+
+void cd_subst_set(cd_subst *s, const cd_expr *var, const cd_expr *to) {
+    const uint32_t k = (uint32_t)var->u.i;
+    if (var == to) return;
+    if (!reserve(&s->var, &s->cap_var, k)) {
+        s->oom = true;
+        return;
+    }
+    s->var[k] = (cd_subst_slot){to, s->epoch};
+    s->n_set++;
+}
+
+/* Subtrees without variables (and, if loads are redirected, without loads) are returned as they
+ * are. */
+static const cd_expr *apply(cd_subst *s, const cd_expr *e) {
+    if (e->op == CD_VAR) {
+        const uint32_t k = (uint32_t)e->u.i;
+        return k < s->cap_var && s->var[k].stamp == s->epoch ? s->var[k].val : e;
+    }
+    const unsigned want = CD_EXPR_HAS_VAR | (s->load ? CD_EXPR_HAS_LOAD : 0);
+    if (!(e->flags & want)) return e;
+    if (!reserve(&s->memo, &s->cap_memo, e->id)) {
+        s->oom = true;
+        return e;
+    }
+    if (s->memo[e->id].stamp == s->epoch) return s->memo[e->id].val;
+    const cd_expr *small[8], **a = small;
+    if (e->n > 8 && !(a = cd_arena_alloc(&s->pool->arena, e->n, sizeof *a))) {
+        s->oom = true;
+        return e;
+    }
+    for (uint32_t i = 0; i < e->n; i++) a[i] = apply(s, e->a[i]);
+    const cd_expr *r = cd_expr_new_like(s->pool, e, a);
+    if (e->op == CD_LOAD && s->load) r = s->load(s->load_ctx, r);
+    s->memo[e->id] = (cd_subst_slot){r, s->epoch};
+    return r;
+}
+
+const cd_expr *cd_subst_apply(cd_subst *s, const cd_expr *e) {
+    return s->n_set || s->load ? apply(s, e) : e;
 }

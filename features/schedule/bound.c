@@ -1,7 +1,94 @@
 /* Bound inference: which part of its tensor each stage must compute, from the last stage to the
  * first. The readers' loops become sets, the sets pass up to their axes, through their index
  * expressions, and down to the loops of the stage (docs/internals/ansor.md, Bounds). */
+#include <string.h>
+
 #include "features/schedule/readers.h"
+#include "features/schedule/schedule.h"
+
+/* Readers and attached stages as lists: one walk over all bodies, one over all stages. */
+
+typedef struct {
+    cd_schedule *s;
+    /* by expression id: reader + 1 that met it, and where its load stands in raw */
+    uint32_t *seen, *at;
+    cd_schedule_use *raw; /* (n) in the order of the walk */
+    uint32_t n, cap, reader;
+    bool oom;
+} finder;
+
+static int32_t op_of(const cd_schedule *s, const cd_expr *load) {
+    return (uint64_t)load->u.i < s->tensor_op.n ? s->tensor_op.p[load->u.i] : -1;
+}
+
+static void add(finder *f, const cd_expr *e) {
+    if (op_of(f->s, e) < 0) return;
+    if (CD_GROW_IN(&f->s->arena, f->raw, f->n, f->cap)) {
+        f->oom = true;
+        return;
+    }
+    f->at[e->id] = f->n;
+    f->raw[f->n++] = (cd_schedule_use){e, f->reader, false};
+}
+
+/* Shared parts of a body are walked once: a body may unfold to far more than it has nodes. */
+static void walk(finder *f, const cd_expr *e) {
+    if (!(e->flags & CD_EXPR_HAS_LOAD) || f->oom) return;
+    if (f->seen[e->id] == f->reader + 1) {
+        if (e->op == CD_LOAD && op_of(f->s, e) >= 0) f->raw[f->at[e->id]].again = true;
+        return;
+    }
+    f->seen[e->id] = f->reader + 1;
+    if (e->op == CD_LOAD) add(f, e);
+    for (uint32_t i = 0; i < e->n; i++) walk(f, e->a[i]);
+}
+
+static void walk_stages(finder *f) {
+    cd_schedule *s = f->s;
+    for (f->reader = 0; f->reader < s->order.n && !f->oom; f->reader++) {
+        const cd_schedule_stage *st = cd_schedule_stage_at(s, f->reader);
+        const cd_schedule_op *op = cd_schedule_stage_op(s, st);
+        if (st->attach == CD_SCHEDULE_AT_INLINED || op->is_placeholder) continue;
+        for (uint32_t k = 0; k < op->n_out; k++) walk(f, op->body[k]);
+        if (op->cond) walk(f, op->cond);
+    }
+}
+
+/* By operator read, otherwise in the order of the walk. */
+static bool sort(const finder *f, cd_schedule_readers *out) {
+    cd_schedule *s = f->s;
+    const uint32_t n = (uint32_t)s->n_op;
+    uint32_t *at = CD_NEWN(&s->arena, uint32_t, n + 1);
+    out->first = CD_NEWN(&s->arena, uint32_t, n + 1);
+    out->use = cd_arena_alloc(&s->arena, (size_t)f->n + 1, sizeof *out->use);
+    if (!at || !out->first || !out->use) return false;
+    for (uint32_t k = 0; k < f->n; k++) out->first[op_of(s, f->raw[k].load) + 1]++;
+    for (uint32_t k = 0; k < n; k++) at[k + 1] = out->first[k + 1] += out->first[k];
+    for (uint32_t k = 0; k < f->n; k++) out->use[at[op_of(s, f->raw[k].load)]++] = f->raw[k];
+    return true;
+}
+
+cdmpp_status cd_schedule_readers_find(cd_schedule *s, cd_schedule_readers *out, cdmpp_err *err) {
+    finder f = {.s = s, .seen = CD_NEWN(&s->arena, uint32_t, (size_t)s->pool.n + 1)};
+    f.at = cd_arena_alloc(&s->arena, (size_t)s->pool.n + 1, sizeof *f.at);
+    if (f.seen && f.at) walk_stages(&f);
+    return f.seen && f.at && !f.oom && sort(&f, out) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "readers");
+}
+
+cdmpp_status cd_schedule_attached_find(cd_schedule *s, cd_schedule_attached *out, cdmpp_err *err) {
+    const size_t n = (size_t)s->n_stage + 1;
+    out->first = cd_arena_alloc(&s->arena, n, sizeof *out->first);
+    out->next = cd_arena_alloc(&s->arena, n, sizeof *out->next);
+    if (!out->first || !out->next) return CD_FAIL(err, ENOMEM, "attached stages");
+    memset(out->first, 0xff, n * sizeof *out->first);
+    for (uint32_t id = s->order.n; id-- > 0;) {
+        const int32_t k = s->order.p[id];
+        if (s->stage[k].attach != CD_SCHEDULE_AT_SCOPE) continue;
+        out->next[k] = out->first[s->stage[k].at_stage];
+        out->first[s->stage[k].at_stage] = k;
+    }
+    return CDMPP_OK;
+}
 
 #define BIN(op, a, b) cd_expr_bin(&s->pool, CD_##op, (a), (b))
 
@@ -316,4 +403,148 @@ cdmpp_status cd_schedule_infer_bound(cd_schedule *s, cdmpp_err *err) {
     simplify_ranges(s, f.shared);
     s->inferred = true;
     return check_memory(s, err);
+}
+
+/* Which iterators may leave their range, and the guards against it. Proofs are the expensive part,
+ * so cheap tests come first: equal literals, and stages where no split runs over at all
+ * (docs/internals/ansor.md, Bounds, Guards). */
+
+typedef struct {
+    cd_schedule *s;
+    cd_schedule_stage *st;
+    cd_analyzer *a;
+    cd_intset_env env;
+    cd_schedule_preds *out;
+} checker;
+
+static void emit(checker *c, const cd_expr *p) {
+    cd_schedule_preds *o = c->out;
+    if (CD_GROW_IN(&c->s->arena, o->p, o->n, o->cap)) c->s->oom = true;
+    else o->p[o->n++] = p;
+}
+
+static bool provably_equal(cd_schedule *s, cd_analyzer *a, const cd_expr *x, const cd_expr *y) {
+    if (cd_expr_is_int(x) && cd_expr_is_int(y)) return x->u.i == y->u.i;
+    return x == y || cd_simplify_prove(a, BIN(EQ, x, y));
+}
+
+static bool product_is(cd_schedule *s, cd_analyzer *a, const cd_expr *whole, const cd_expr *x,
+                       const cd_expr *y) {
+    /* 32 bits each */
+    if (cd_expr_is_int(whole) && cd_expr_is_int(x) && cd_expr_is_int(y))
+        return whole->u.i == x->u.i * y->u.i;
+    return provably_equal(s, a, whole, BIN(MUL, x, y));
+}
+
+/* iv.mask: the iterator may run past its extent. */
+static void mark_needs(checker *c) {
+    cd_schedule *s = c->s;
+    for (uint32_t i = 0; i < c->st->leaf.n; i++) s->iv[c->st->leaf.p[i]].mask = 0;
+    for (uint32_t k = c->st->n_rel; k-- > 0;) {
+        const cd_schedule_rel *r = &c->st->rel[k];
+        if (r->kind == CD_SCHEDULE_REL_SPLIT) {
+            const cd_schedule_iv *o = &s->iv[r->outer], *i = &s->iv[r->inner];
+            cd_schedule_iv *p = &s->iv[r->parent];
+            if (!o->r_ext || !i->r_ext) p->mask = 1;
+            else p->mask = o->mask || i->mask || !product_is(s, c->a, p->r_ext, i->r_ext, o->r_ext);
+        }
+        if (r->kind == CD_SCHEDULE_REL_FUSE)
+            s->iv[r->outer].mask = s->iv[r->inner].mask = s->iv[r->made].mask;
+        if (r->kind == CD_SCHEDULE_REL_REBASE) s->iv[r->parent].mask = s->iv[r->made].mask;
+    }
+}
+
+/* v < limit, unless it is provable for every value of the loops. */
+static void check_below(checker *c, const cd_expr *v, const cd_expr *limit) {
+    cd_schedule *s = c->s;
+    c->env.depth = 0;
+    const cd_intset x = cd_intset_eval(&c->env, v);
+    if (x.hi == CD_INTSET_INF || !cd_simplify_prove(c->a, BIN(LT, x.hi, limit)))
+        emit(c, BIN(LT, v, limit));
+}
+
+static void check_root(checker *c, const cd_schedule_iv *iv) {
+    cd_schedule *s = c->s;
+    cd_analyzer *fresh = cd_simplify_fresh_analyzer(s->simp);
+    /* Extents first: they are literals, and differ where anything does. */
+    if (provably_equal(s, fresh, iv->extent, iv->r_ext) &&
+        provably_equal(s, fresh, iv->min, iv->r_min))
+        return;
+    const cd_expr *v = BIN(SUB, iv->val, iv->min);
+    c->env.depth = 0;
+    const cd_intset x = cd_intset_eval(&c->env, v);
+    const cd_expr *zero = cd_expr_new_int(&s->pool, v->type, 0);
+    if (x.lo == CD_INTSET_INF || !cd_simplify_prove(c->a, BIN(GE, x.lo, zero)))
+        emit(c, BIN(GE, v, zero));
+    if (x.hi == CD_INTSET_INF || !cd_simplify_prove(c->a, BIN(LT, x.hi, iv->extent)))
+        emit(c, BIN(LT, v, iv->extent));
+}
+
+/* Every range, for an analyzer and as intervals by variable number. */
+struct cd_known {
+    cd_analyzer *a;
+    cd_intset_env env;
+};
+
+/* Built once a program: all stages are checked against the same final ranges. */
+static struct cd_known *known_ranges(cd_schedule *s) {
+    struct cd_known *k = CD_NEW(&s->arena, struct cd_known);
+    cd_intset *set = CD_NEWN(&s->arena, cd_intset, s->pool.n_var);
+    if (!k || !set) return NULL;
+    k->a = cd_simplify_analyzer_new(s->simp);
+    cd_simplify_set_query(k->a, cd_schedule_query_range, s);
+    k->env = (cd_intset_env){.by_var = set,
+                             .n_var = s->pool.n_var,
+                             .ana = k->a,
+                             .fresh = cd_simplify_fresh_analyzer(s->simp),
+                             .pool = &s->pool};
+    for (int32_t i = 0; i < s->n_iv; i++) {
+        const cd_schedule_iv *iv = &s->iv[i];
+        if (!iv->r_ext) continue;
+        k->env.n++;
+        set[iv->var->u.i] = cd_intset_range(&s->pool, iv->r_min, iv->r_ext);
+    }
+    return k;
+}
+
+/* Nothing to check: no split runs over and every root keeps its declared domain. */
+static bool trivially_inside(const checker *c, bool skip_domain) {
+    const cd_schedule *s = c->s;
+    for (uint32_t i = 0; i < c->st->all.n; i++)
+        if (s->iv[c->st->all.p[i]].mask) return false;
+    const cd_schedule_op *op = cd_schedule_stage_op(c->s, c->st);
+    for (uint32_t i = 0; i < op->n_axis + op->n_raxis && !skip_domain; i++) {
+        const cd_schedule_iv *iv = &s->iv[i < op->n_axis ? op->axis[i] : op->raxis[i - op->n_axis]];
+        if (!iv->dead && iv->r_ext && (iv->min != iv->r_min || iv->extent != iv->r_ext))
+            return false;
+    }
+    return true;
+}
+
+void cd_schedule_bound_check(cd_schedule *s, cd_schedule_stage *st, bool skip_domain,
+                             cd_schedule_preds *out) {
+    checker c = {.s = s, .st = st, .a = cd_simplify_fresh_analyzer(s->simp), .out = out};
+    out->n = 0;
+    mark_needs(&c);
+    if (trivially_inside(&c, skip_domain)) return;
+    /* The final ranges serve all stages; rfactor's are of the moment. */
+    struct cd_known *k = s->known ? s->known : known_ranges(s);
+    if (!k) {
+        s->oom = true;
+        return;
+    }
+    if (s->inferred) s->known = k;
+    c.a = k->a;
+    c.env = k->env;
+    for (uint32_t i = 0; i < st->all.n; i++) {
+        const cd_schedule_iv *iv = &s->iv[st->all.p[i]];
+        if (!iv->dead && iv->mask && iv->val && iv->r_ext)
+            check_below(&c, BIN(SUB, iv->val, iv->r_min), iv->r_ext);
+    }
+    if (skip_domain) return;
+    const cd_schedule_op *op = cd_schedule_stage_op(s, st);
+    for (uint32_t i = 0; i < op->n_axis + op->n_raxis; i++) {
+        const cd_schedule_iv *iv = &s->iv[i < op->n_axis ? op->axis[i] : op->raxis[i - op->n_axis]];
+        if (!iv->dead && iv->val && iv->r_ext) check_root(&c, iv);
+    }
 }

@@ -7,7 +7,311 @@
 
 #include "base/core/core.h"
 #include "learner/fit/fit_internal.h"
+#include "learner/loss/loss.h"
 #include "learner/tensor/tensor.h"
+
+/* Which programs a step shows. All draws are functions of seed, epoch and step, so a training that
+ * goes on from a checkpoint needs no state of a generator. */
+
+enum { SHUFFLE = 1, SLICES = 2, TARGET = 3 }; /* streams of the seed */
+
+void cd_fit_shuffle(uint32_t *v, size_t n, uint64_t key) {
+    for (size_t i = n; i > 1; i--) {
+        const size_t k = (size_t)(cd_rng_unit(key, i) * (double)i);
+        const uint32_t t = v[i - 1];
+        v[i - 1] = v[k];
+        v[k] = t;
+    }
+}
+
+static uint64_t key_of(const cd_fitting *f, uint64_t stream, uint64_t epoch) {
+    return cd_rng_at(cd_rng_at(f->spec->seed, stream), epoch);
+}
+
+/* Slices of one group in random order: f->order is shuffled already, so a stable sort
+ * by group leaves each group in random order; then whole slices are dealt. */
+static void deal_slices(cd_fitting *f, uint64_t epoch) {
+    const size_t n = f->data->n_train, slice = (size_t)f->spec->slice;
+    size_t *by_group = f->sort, n_slice = 0, at = 0;
+    uint32_t *group = (uint32_t *)(void *)(f->sort + 2 * n); /* of order[i] */
+    for (size_t i = 0; i < n; i++) group[i] = f->data->group[f->order[i]];
+    cd_net_loss_by_group(group, n, by_group, f->sort + n);
+    uint32_t *first = f->tmp; /* where slices begin, in by_group */
+    for (size_t i = 0, size; i < n; i += size) {
+        size = cd_net_loss_group_size(group, by_group, i, n);
+        for (size_t k = 0; k < size; k += slice) first[n_slice++] = (uint32_t)(i + k);
+    }
+    cd_fit_shuffle(first, n_slice, key_of(f, SLICES, epoch));
+    uint32_t *out = (uint32_t *)(void *)(f->sort + n);
+    for (size_t s = 0; s < n_slice; s++) {
+        const uint32_t g = group[by_group[first[s]]];
+        for (size_t k = first[s]; k < n && k < first[s] + slice && group[by_group[k]] == g; k++)
+            out[at++] = f->order[by_group[k]];
+    }
+    memcpy(f->order, out, n * sizeof *out);
+}
+
+static void order_epoch(cd_fitting *f, uint64_t epoch) {
+    if (f->epoch == epoch + 1) return;
+    f->epoch = epoch + 1;
+    memcpy(f->order, f->data->train, f->data->n_train * sizeof *f->order);
+    cd_fit_shuffle(f->order, f->data->n_train, key_of(f, SHUFFLE, epoch));
+    if (cd_net_loss_ranks(&f->loss)) deal_slices(f, epoch);
+}
+
+/* ---- one batch ---- */
+static void put(const cd_fitting *f, cd_fit_pick *p, uint32_t program) {
+    const size_t i = p->n++;
+    p->program[i] = program;
+    p->z[i] = f->z[program];
+    p->log_s[i] = f->log_s[program];
+    p->weight[i] = f->data->weight ? f->data->weight[program] : 1;
+    p->group[i] = f->data->group ? f->data->group[program] : 0;
+}
+
+/* Whole groups to slices in turn. */
+static void cut_by_group(cd_fitting *f, size_t slice) {
+    const cd_fit_pick *w = &f->whole;
+    size_t *order = f->sort, group = 0;
+    cd_net_loss_by_group(w->group, w->n, order, f->sort + w->n);
+    for (size_t i = 0; i < w->n; i++) {
+        if (i && w->group[order[i]] != w->group[order[i - 1]]) group++;
+        if (group % f->n_slice == slice) put(f, &f->own, w->program[order[i]]);
+    }
+}
+
+void cd_fit_cut(cd_fitting *f, size_t slice) {
+    const size_t n = f->whole.n;
+    f->own.n = 0;
+    if (f->n_slice > 1 && cd_net_loss_ranks(&f->loss)) {
+        cut_by_group(f, slice);
+        return;
+    }
+    for (size_t i = cd_ops_tile_at(n, f->n_slice, slice);
+         i < cd_ops_tile_at(n, f->n_slice, slice + 1); i++)
+        put(f, &f->own, f->whole.program[i]);
+}
+
+/* The target part is gone through in passes, each in an order of its own. */
+static void draw_target(cd_fitting *f) {
+    const size_t n = f->data->n_target,
+                 m = n < (size_t)f->spec->target_batch ? n : (size_t)f->spec->target_batch;
+    const uint64_t per_pass = n / m, pass = f->step / per_pass;
+    if (f->pass != pass + 1) {
+        f->pass = pass + 1;
+        memcpy(f->target, f->data->target, n * sizeof *f->target);
+        cd_fit_shuffle(f->target, n, key_of(f, TARGET, pass));
+    }
+    memcpy(f->own_target, f->target + f->step % per_pass * m, m * sizeof *f->own_target);
+    f->n_own_target = m;
+}
+
+void cd_fit_draw(cd_fitting *f) {
+    const size_t b = (size_t)(f->step % f->per_epoch), n = f->data->n_train,
+                 tiles = (size_t)f->per_epoch;
+    order_epoch(f, f->step / f->per_epoch);
+    f->whole.n = 0;
+    for (size_t i = cd_ops_tile_at(n, tiles, b); i < cd_ops_tile_at(n, tiles, b + 1); i++)
+        put(f, &f->whole, f->order[i]);
+    if (cd_net_loss_domains(&f->loss)) draw_target(f);
+}
+
+/* Outputs of many programs, and the validation figure. */
+
+/* What predicting needs, borrowed. */
+typedef struct {
+    const cd_net *net;
+    const cd_scalers *scalers;
+    const cd_batch_spec *spec;
+    cd_batch *batch;
+    cd_net_state *state;
+    cd_threads *pool;
+} predictor;
+
+static cdmpp_status outputs(const predictor *p, const cd_program_view *view, const uint32_t *index,
+                            size_t n, float *out, cdmpp_err *err) {
+    const size_t n_out = (size_t)cd_net_config_of(p->net)->n_out;
+    for (size_t i = 0; i < n; i += p->batch->dims.n) {
+        const size_t m = n - i < p->batch->dims.n ? n - i : p->batch->dims.n;
+        CD_TRY(cd_batch_fill(p->batch, p->spec, p->scalers, view, index + i, m, err));
+        CD_TRY(cd_net_predict(p->net, p->batch, p->state, p->pool, out + i * n_out, NULL, err));
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_fit_outputs(const cd_net *net, const cd_scalers *s, const cd_program_view *view,
+                            const uint32_t *index, size_t n, const float *device, size_t n_device,
+                            size_t batch, cd_threads *pool, float *out, cdmpp_err *err) {
+    const cd_batch_spec spec = cd_net_batch_spec(cd_net_config_of(net), device, n_device);
+    cd_batch_dims dims;
+    cd_batch b = {0};
+    cd_net_state *state = NULL;
+    if (!n) return CDMPP_OK;
+    CD_TRY(cd_batch_bound(&spec, view, index, n, batch < n ? batch : n, &dims, err));
+    cdmpp_status st = cd_batch_init(&b, &spec, &dims, err);
+    if (!st) st = cd_net_state_new(net, &dims, cd_threads_count(pool), false, &state, err);
+    if (!st) st = outputs(&(predictor){net, s, &spec, &b, state, pool}, view, index, n, out, err);
+    cd_net_state_free(state);
+    cd_batch_free(&b);
+    return st;
+}
+
+/* ---- the validation part ---- */
+/* Every rank computes the outputs of its share of the batches, which are those of one
+ * rank; the others' are zeros, so the sum is exact. */
+static cdmpp_status valid_outputs(cd_fitting *f, cdmpp_err *err) {
+    const cd_fit_data *d = f->data;
+    const size_t n = d->n_valid, most = f->batch[0].dims.n, n_batch = (n + most - 1) / most;
+    const size_t beg = cd_ops_tile_at(n_batch, f->n_rank, f->rank) * most,
+                 to = cd_ops_tile_at(n_batch, f->n_rank, f->rank + 1) * most;
+    const size_t end = to < n ? to : n;
+    const predictor p = {f->net,       &f->scalers, &f->batch_spec,
+                         &f->batch[0], f->state[0], f->run->pool};
+    if (f->n_rank > 1) memset(f->valid_out, 0, n * f->n_out * sizeof *f->valid_out);
+    if (beg < end)
+        CD_TRY(outputs(&p, d->view, d->valid + beg, end - beg, f->valid_out + beg * f->n_out, err));
+    if (f->n_rank == 1) return CDMPP_OK;
+    return f->run->allreduce(f->run->allreduce_ctx, f->valid_out, 1, n * f->n_out, err);
+}
+
+/* MAPE and the log error are computed together; one of them is asked for. */
+static cdmpp_status in_seconds(const cd_fitting *f, double *figure, cdmpp_err *err) {
+    const cd_fit_data *d = f->data;
+    double ape = 0, sq = 0;
+    for (size_t i = 0; i < d->n_valid; i++) {
+        const uint32_t program = d->valid[i];
+        const double y = cd_transform_inverse(&f->transform, (double)f->valid_out[i * f->n_out]),
+                     r = log(y) - f->log_s[program];
+        if (isnan(y))
+            return CD_FAIL(err, ENUMERIC,
+                           "step %llu: the network gives no number for validation program %u",
+                           (unsigned long long)f->step, program);
+        ape += fabs(y / d->latency_s[program] - 1);
+        sq += r * r;
+    }
+    *figure =
+        f->spec->figure == CD_FIT_MAPE ? ape / (double)d->n_valid : sqrt(sq / (double)d->n_valid);
+    return CDMPP_OK;
+}
+
+/* Without weights: validation programs count alike. */
+static cdmpp_status loss_of(const cd_fitting *f, double *figure, cdmpp_err *err) {
+    const cd_fit_data *d = f->data;
+    const size_t n = d->n_valid;
+    cdmpp_status st = CDMPP_OK;
+    double *z = cd_mem_zalloc(n, 2 * sizeof *z);
+    uint32_t *group = cd_mem_zalloc(n, sizeof *group);
+    if (z && group) {
+        for (size_t i = 0; i < n; i++) {
+            z[i] = f->z[d->valid[i]];
+            z[n + i] = f->log_s[d->valid[i]];
+            group[i] = d->group ? d->group[d->valid[i]] : 0;
+        }
+        const cd_net_loss_batch b = {n, z, z + n, NULL, group, &f->transform};
+        const cd_net_loss_norm norm = cd_net_loss_count(&f->loss, &b, f->scratch);
+        *figure = cd_net_loss_eval(&f->loss, &b, &norm, f->valid_out, NULL, NULL, f->scratch);
+        if (!isfinite(*figure))
+            st = CD_FAIL(err, ENUMERIC, "step %llu: the validation loss is %g",
+                         (unsigned long long)f->step, *figure);
+    } else {
+        st = CD_FAIL(err, ENOMEM, "labels of %zu programs", n);
+    }
+    cd_mem_free(z);
+    cd_mem_free(group);
+    return st;
+}
+
+/* The average of the parameters takes their place for the time of the evaluation. */
+cdmpp_status cd_fit_evaluate(cd_fitting *f, double *figure, cdmpp_err *err) {
+    cd_params *p = cd_net_params(f->net);
+    float *value = p->value;
+    if (f->average) p->value = f->average;
+    const cdmpp_status st = valid_outputs(f, err);
+    p->value = value;
+    CD_TRY(st);
+    return f->spec->figure == CD_FIT_LOSS ? loss_of(f, figure, err) : in_seconds(f, figure, err);
+}
+
+cdmpp_status cd_fit_add_point(cd_fitting *f, const cd_fit_point *p, cdmpp_err *err) {
+    if (CD_GROW(f->point, f->n_point, f->cap_point))
+        return CD_FAIL(err, ENOMEM, "history of %zu evaluations", f->n_point);
+    f->point[f->n_point++] = *p;
+    return CDMPP_OK;
+}
+
+/* Seconds of a network that was trained by the order inside groups alone: its scores have neither a
+ * level nor a scale. */
+
+bool cd_fit_order_alone(const cd_net_loss *p) {
+    return cd_net_loss_ranks(p) && !cd_net_loss_knows_level(p);
+}
+
+/* Sums of one group. */
+typedef struct {
+    double n, score, log_s;
+} group_sum;
+
+/* Least squares inside groups: what a score more means in ln seconds there. Not above 0: nothing
+ * that could be used. */
+static double slope_within(const cd_fit_data *d, const float *out, size_t n_out, group_sum *sum) {
+    double both = 0, square = 0;
+    for (size_t i = 0; i < d->n_train; i++) {
+        group_sum *g = &sum[d->group[d->train[i]]];
+        g->n++;
+        g->score += (double)out[i * n_out];
+        g->log_s += log(d->latency_s[d->train[i]]);
+    }
+    for (size_t i = 0; i < d->n_train; i++) {
+        const group_sum *g = &sum[d->group[d->train[i]]];
+        const double x = (double)out[i * n_out] - g->score / g->n;
+        both += x * (log(d->latency_s[d->train[i]]) - g->log_s / g->n);
+        square += x * x;
+    }
+    return both / square;
+}
+
+static void move(const cd_fit_data *d, const float *out, size_t n_out, double slope,
+                 cd_transform *t) {
+    double score = 0, log_s = 0;
+    for (size_t i = 0; i < d->n_train; i++) {
+        score += (double)out[i * n_out];
+        log_s += log(d->latency_s[d->train[i]]);
+    }
+    t->std = slope;
+    t->mean = (log_s - slope * score) / (double)d->n_train - t->centre;
+}
+
+static size_t n_group(const cd_fit_data *d) {
+    size_t n = 0;
+    for (size_t i = 0; i < d->n_train; i++)
+        if (d->group[d->train[i]] >= n) n = (size_t)d->group[d->train[i]] + 1;
+    return n;
+}
+
+/* The log transform is a straight line, so its mean and scale take the map up, and the order stays
+ * as it is. */
+cdmpp_status cd_fit_level(const cd_fitting *f, cd_fit_result *r, cdmpp_err *err) {
+    const cd_fit_data *d = f->data;
+    if (!cd_fit_order_alone(&f->loss)) return CDMPP_OK;
+    float *out = cd_mem_zalloc(d->n_train * f->n_out, sizeof *out);
+    group_sum *sum = cd_mem_zalloc(n_group(d), sizeof *sum);
+    cdmpp_status st =
+        out && sum ? CDMPP_OK : CD_FAIL(err, ENOMEM, "scores of %zu programs", d->n_train);
+    if (!st)
+        st = cd_fit_outputs(r->net, &r->scalers, d->view, d->train, d->n_train, d->device,
+                            d->n_device, (size_t)f->spec->batch, f->run->pool, out, err);
+    if (!st) {
+        const double slope = slope_within(d, out, f->n_out, sum);
+        if (slope > 0 && isfinite(slope)) move(d, out, f->n_out, slope, &r->transform);
+        else
+            st = CD_FAIL(err, ENUMERIC,
+                         "loss '%s': the network learned no order of the train programs",
+                         f->spec->loss);
+    }
+    cd_mem_free(out);
+    cd_mem_free(sum);
+    return st;
+}
 
 enum { INIT = 11, DROPOUT = 12, DROPOUT_TARGET = 13 }; /* streams of the seed */
 

@@ -1,11 +1,12 @@
 /* Transformer layers over the leaves of each program, forward. Tiles of whole programs go through
  * all layers by themselves, because attention does not cross programs and a tile stays in the
  * cache. */
-#include "learner/nn/nn.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "learner/nn/nn.h"
+#include "learner/nn/nn_internal.h"
 
 enum { TILE = 256 };
 
@@ -269,3 +270,314 @@ void cd_encoder_forward(const cd_encoder *e, const cd_params *p, cd_encoder_run 
     pass a = {e, p, r, b};
     cd_ops_each(pool, cd_encoder_tiles(b->n_tok), tile_forward, &a);
 }
+
+/* Gradients of the encoder, layer by layer from the last.
+ *
+ * Per layer: tiles of programs carry the gradient through and leave what the
+ * weights need (df, dh, da, dqkv) and their sums over columns; then the products
+ * for the weights, over all rows at once. */
+
+typedef struct {
+    const cd_encoder *e;
+    cd_params *p;
+    cd_encoder_run *r;
+    const cd_batch *b;
+    size_t k;
+    cd_dropout drop[CD_ENCODER_DROP_STREAMS];
+} pass_back;
+
+/* Sums over the rows of a tile, one after another in `part`. */
+typedef struct {
+    float *qkv_b, *o_b, *g1, *s1, *b2, *g2, *s2, *b1;
+} sums;
+
+static sums sums_at(const cd_encoder *e, float *part, size_t t) {
+    const size_t d = e->d;
+    float *p = part + t * (9 * d + e->ff);
+    return (sums){p, p + 3 * d, p + 4 * d, p + 5 * d, p + 6 * d, p + 7 * d, p + 8 * d, p + 9 * d};
+}
+
+static const float *value_back(const pass_back *a, size_t id) { return cd_params_value(a->p, id); }
+
+/* dx (rows of the tile) is the gradient of drop(y) + ...: to = gradient of y, its
+ * column sums go to `bias`. */
+static void drop_back(const pass_back *a, const cd_encoder_tile *t, int stream, float *to,
+                      float *bias) {
+    const size_t d = a->e->d, at = t->row * d;
+    memcpy(to + at, a->r->dx + at, t->n * d * sizeof *to);
+    cd_ops_dropout(to + at, t->n, d, t->row, &a->drop[stream]);
+    cd_ops_colsum(to + at, t->n, d, bias);
+}
+
+/* dn = df W2, through the activation, W1; added to dn when beta is 1. The hidden layer goes in
+ * blocks of columns, as in forward. */
+static void feed_forward_back(const pass_back *a, const cd_encoder_tile *t, const sums *s,
+                              float beta, float *dn) {
+    const cd_encoder *e = a->e;
+    const cd_encoder_layer *l = &e->layer[a->k];
+    const cd_encoder_keep *q = &a->r->keep[a->k];
+    const cd_dropout *drop = &a->drop[CD_ENCODER_DROP_HIDDEN];
+    const size_t at = t->row * e->d;
+    for (size_t c = 0; c < e->ff; c += CD_ENCODER_COLS) {
+        const size_t n = e->ff - c < CD_ENCODER_COLS ? e->ff - c : CD_ENCODER_COLS,
+                     hat = t->row * e->ff + c;
+        float *dh = a->r->dh + hat;
+        cd_ops_gemm(&(cd_gemm){.m = t->n,
+                               .n = n,
+                               .k = e->d,
+                               .a = a->r->df + at,
+                               .lda = e->d,
+                               .b = value_back(a, l->w2) + c,
+                               .ldb = e->ff,
+                               .c = dh,
+                               .ldc = e->ff});
+        if (e->act == CD_ACT_RELU)
+            cd_ops_relu_back(dh, q->h + hat, t->n, n, e->ff, drop, s->b1 + c);
+        else if (e->act == CD_ACT_ELU)
+            cd_ops_elu_back(dh, q->h + hat, t->n, n, e->ff, drop, s->b1 + c);
+        else cd_ops_gelu_back(dh, q->arg + hat, t->n, n, e->ff, t->row, c, drop, s->b1 + c);
+    }
+    cd_ops_linear_dx(a->r->dh + t->row * e->ff, t->n, e->d, value_back(a, l->w1), e->ff, beta,
+                     dn + at);
+}
+
+/* Gradient of the joint projection's output in dqkv, of its input added to or written over dn. */
+static void attention_back(const pass_back *a, const cd_encoder_tile *t, const sums *s,
+                           float *scratch, float beta, float *dn) {
+    const cd_encoder *e = a->e;
+    const cd_encoder_layer *l = &e->layer[a->k];
+    const cd_encoder_keep *q = &a->r->keep[a->k];
+    const size_t at = t->row * e->d;
+    cd_ops_linear_dx(a->r->da + at, t->n, e->d, value_back(a, l->o_w), e->d, 0, a->r->tmp + at);
+    cd_ops_attention_back(a->r->tmp, q->qkv, a->b->tok_ptr, t->p0, t->p1, e->d, e->heads,
+                          &a->drop[CD_ENCODER_DROP_WEIGHTS], scratch, a->r->dqkv);
+    cd_ops_colsum(a->r->dqkv + 3 * at, t->n, 3 * e->d, s->qkv_b);
+    cd_ops_linear_dx(a->r->dqkv + 3 * at, t->n, e->d, value_back(a, l->qkv_w), 3 * e->d, beta,
+                     dn + at);
+}
+
+static void norm_back(const pass_back *a, const cd_encoder_tile *t, float *dy, const float *hat,
+                      const float *rstd, size_t g, float *dg, float *ds) {
+    const size_t at = t->row * a->e->d;
+    cd_ops_layernorm_back(dy + at, hat + at, t->n, a->e->d, value_back(a, g), rstd + t->row, dg,
+                          ds);
+}
+
+/* The order of encoder.h's formulas reversed. With pre-norm the gradient of a branch is added to
+ * that of the residual; with post-norm it flows through one array. */
+static void tile_backward(void *ctx, size_t i, int worker) {
+    const pass_back *a = ctx;
+    const cd_encoder *e = a->e;
+    const cd_encoder_tile tile = cd_encoder_tile_at(a->b, i), *t = &tile;
+    const cd_encoder_layer *l = &e->layer[a->k];
+    cd_encoder_run *r = a->r;
+    const cd_encoder_keep *q = &r->keep[a->k];
+    const sums s = sums_at(e, r->part, i);
+    float *scratch = r->scratch + (size_t)worker * r->n_scratch;
+    const size_t at = t->row * e->d, n = t->n * e->d;
+    memset(s.qkv_b, 0, (9 * e->d + e->ff) * sizeof *s.qkv_b);
+    if (!t->n) return;
+    if (!e->pre_norm) norm_back(a, t, r->dx, q->hat2, q->rstd2, l->g2, s.g2, s.s2);
+    drop_back(a, t, CD_ENCODER_DROP_FF, r->df, s.b2);
+    feed_forward_back(a, t, &s, e->pre_norm ? 0 : 1, e->pre_norm ? r->tmp : r->dx);
+    if (e->pre_norm) {
+        norm_back(a, t, r->tmp, q->hat2, q->rstd2, l->g2, s.g2, s.s2);
+        cd_ops_bias(r->dx + at, 1, n, r->tmp + at);
+    } else norm_back(a, t, r->dx, q->hat1, q->rstd1, l->g1, s.g1, s.s1);
+    drop_back(a, t, CD_ENCODER_DROP_ATTENTION, r->da, s.o_b);
+    attention_back(a, t, &s, scratch, e->pre_norm ? 0 : 1, e->pre_norm ? r->tmp : r->dx);
+    if (!e->pre_norm) return;
+    norm_back(a, t, r->tmp, q->hat1, q->rstd1, l->g1, s.g1, s.s1);
+    cd_ops_bias(r->dx + at, 1, n, r->tmp + at);
+}
+
+/* Tiles are added in order, so the sums do not depend on who computed them. */
+static void add_sums(const pass_back *a) {
+    const cd_encoder_layer *l = &a->e->layer[a->k];
+    const size_t d = a->e->d;
+    for (size_t t = 0; t < cd_encoder_tiles(a->b->n_tok); t++) {
+        const sums s = sums_at(a->e, a->r->part, t);
+        cd_ops_bias(cd_params_grad(a->p, l->qkv_b), 1, 3 * d, s.qkv_b);
+        cd_ops_bias(cd_params_grad(a->p, l->o_b), 1, d, s.o_b);
+        cd_ops_bias(cd_params_grad(a->p, l->g1), 1, d, s.g1);
+        cd_ops_bias(cd_params_grad(a->p, l->s1), 1, d, s.s1);
+        cd_ops_bias(cd_params_grad(a->p, l->b2), 1, d, s.b2);
+        cd_ops_bias(cd_params_grad(a->p, l->g2), 1, d, s.g2);
+        cd_ops_bias(cd_params_grad(a->p, l->s2), 1, d, s.s2);
+        cd_ops_bias(cd_params_grad(a->p, l->b1), 1, a->e->ff, s.b1);
+    }
+}
+
+/* The four weight matrices at once, over all rows of the batch. */
+static void weights_back(const pass_back *a, cd_threads *pool) {
+    const cd_encoder *e = a->e;
+    const cd_encoder_layer *l = &e->layer[a->k];
+    const cd_encoder_keep *q = &a->r->keep[a->k];
+    const cd_encoder_run *r = a->r;
+    const size_t n = a->b->n_tok, d = e->d;
+    const cd_gemm g[4] = {
+        cd_ops_linear_dw(r->dh, q->n2, n, d, e->ff, cd_params_grad(a->p, l->w1)),
+        cd_ops_linear_dw(r->df, q->h, n, e->ff, d, cd_params_grad(a->p, l->w2)),
+        cd_ops_linear_dw(r->dqkv, q->n1, n, d, 3 * d, cd_params_grad(a->p, l->qkv_w)),
+        cd_ops_linear_dw(r->da, q->att, n, d, d, cd_params_grad(a->p, l->o_w))};
+    cd_ops_gemm_run(pool, g, 4);
+}
+
+/* ---- ends ---- */
+static void last_norm_back(const pass_back *a) {
+    const cd_encoder_tile all = {0, a->b->n, 0, a->b->n_tok};
+    norm_back(a, &all, a->r->dx, a->r->hat, a->r->rstd, a->e->last_g,
+              cd_params_grad(a->p, a->e->last_g), cd_params_grad(a->p, a->e->last_s));
+}
+
+static void projection_back(const pass_back *a, cd_threads *pool) {
+    const cd_encoder *e = a->e;
+    const cd_gemm g = cd_ops_linear_dw(a->r->dx, a->b->tok, a->b->n_tok, e->in, e->d,
+                                       cd_params_grad(a->p, e->proj_w));
+    cd_ops_gemm_run(pool, &g, 1);
+    cd_ops_colsum(a->r->dx, a->b->n_tok, e->d, cd_params_grad(a->p, e->proj_b));
+}
+
+void cd_encoder_backward(const cd_encoder *e, cd_params *p, cd_encoder_run *r, const cd_batch *b,
+                         cd_threads *pool) {
+    pass_back a = {.e = e, .p = p, .r = r, .b = b};
+    if (e->pre_norm) last_norm_back(&a);
+    for (size_t k = e->n; k-- > 0;) {
+        a.k = k;
+        for (size_t i = 0; i < CD_ENCODER_DROP_STREAMS; i++)
+            a.drop[i] = cd_ops_drop(e->dropout, r->key, k * CD_ENCODER_DROP_STREAMS + i);
+        cd_ops_each(pool, cd_encoder_tiles(b->n_tok), tile_backward, &a);
+        add_sums(&a);
+        weights_back(&a, pool);
+    }
+    if (e->project) projection_back(&a, pool);
+}
+
+/* The transformer kind: leaves through the encoder, then by one of three heads to a program. */
+
+enum { TILE_TSF = 64 };
+
+static size_t n_out(const cd_net *net) { return (size_t)net->spec.n_out; }
+
+/* Width of what the head reads. A flattened batch has as many slots as its longest
+ * program needs: the others would be zeros. */
+static size_t head_in(const cd_net *net, size_t max_leaf) {
+    const size_t d = net->enc.d, slots = (size_t)net->spec.slots;
+    if (net->spec.head == CD_HEAD_POOL) return 3 * d;
+    if (net->spec.head == CD_HEAD_SUM) return d;
+    return d * (max_leaf < slots ? max_leaf : slots);
+}
+
+static void build(cd_net *net) {
+    const cd_net_config *s = &net->spec;
+    cd_encoder_build(&net->enc, &net->params, s, net->w_tok);
+    cd_net_tail_build(&net->tail, &net->params, s, head_in(net, SIZE_MAX),
+                      s->device ? (size_t)s->w_dev : 0, net->w_prog);
+}
+
+/* The head decides how many rows the tail sees: programs, or leaves where the head is a sum. */
+static void plan(const cd_net *net, cd_net_state *st) {
+    const cd_batch_dims *d = &st->dims;
+    const bool sum = net->spec.head == CD_HEAD_SUM;
+    const size_t rows = sum ? d->n_tok : d->n, in = head_in(net, d->max_leaf);
+    cd_encoder_plan(&net->enc, &st->slab, d, st->n_worker, st->train, &st->enc);
+    cd_net_tail_plan(&net->tail, &st->slab, rows, d->n, st->train, &st->tail);
+    if (sum) {
+        st->score = cd_slab_floats(&st->slab, rows * n_out(net));
+        st->y = cd_slab_floats(&st->slab, d->n * n_out(net));
+        st->dscore = cd_slab_floats(&st->slab, rows * n_out(net));
+        return;
+    }
+    st->in = cd_slab_floats(&st->slab, d->n * in);
+    st->din = st->train ? cd_slab_floats(&st->slab, d->n * in) : NULL;
+    st->arg = cd_slab_take(&st->slab, d->n * net->enc.d, sizeof *st->arg);
+}
+
+/* ---- programs from leaves, in tiles of programs ---- */
+typedef struct {
+    const cd_net *net;
+    const cd_batch *b;
+    cd_net_state *st;
+    size_t tiles;
+    bool back;
+} pass_tsf;
+
+/* Pooling or flattening a tile of programs, forward or back. */
+static void gather_tile(void *ctx, size_t t, int worker) {
+    const pass_tsf *a = ctx;
+    const size_t p0 = cd_ops_tile_at(a->b->n, a->tiles, t),
+                 p1 = cd_ops_tile_at(a->b->n, a->tiles, t + 1);
+    const size_t d = a->net->enc.d, slots = head_in(a->net, a->b->max_leaf) / d;
+    const uint32_t *ptr = a->b->tok_ptr;
+    cd_net_state *st = a->st;
+    (void)worker;
+    if (a->net->spec.head == CD_HEAD_POOL && !a->back)
+        cd_ops_pool(st->enc.y, ptr, p0, p1, d, st->in, st->train ? st->arg : NULL);
+    else if (a->net->spec.head == CD_HEAD_POOL)
+        cd_ops_pool_back(st->din, ptr, p0, p1, d, st->arg, st->enc.dx);
+    else if (!a->back) cd_ops_flatten(st->enc.y, ptr, p0, p1, d, slots, st->in);
+    else cd_ops_flatten_back(st->din, ptr, p0, p1, d, slots, st->enc.dx);
+}
+
+static void gather(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                   bool back) {
+    pass_tsf a = {net, b, st, cd_ops_tiles(b->n, TILE_TSF), back};
+    cd_ops_each(pool, a.tiles, gather_tile, &a);
+}
+
+/* ---- forward ---- */
+/* A constant of the batch: backward needs nothing. Without it a network must learn that
+ * twice the work takes twice the time, and forgets it beyond what it was trained on. */
+static void add_trips(const cd_net *net, const cd_batch *b, float *score) {
+    const float per = (float)(1 / net->spec.temperature);
+    for (size_t t = 0; t < b->n_tok; t++) score[t * n_out(net)] += per * b->trips[t];
+}
+
+static void forward_sum(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                        float *out, float *latent) {
+    cd_net_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->enc.y, b->n_tok,
+                        net->enc.d, b->tok_ptr, st->score);
+    if (net->spec.trips) add_trips(net, b, st->score);
+    cd_ops_lse(st->score, b->tok_ptr, 0, b->n, n_out(net), (float)net->spec.temperature, st->y);
+    memcpy(out, st->y, b->n * n_out(net) * sizeof *out);
+    if (latent) cd_ops_mean(st->tail.h, b->tok_ptr, 0, b->n, cd_net_n_latent(net), latent);
+}
+
+static void forward(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                    float *out, float *latent) {
+    cd_encoder_forward(&net->enc, &net->params, &st->enc, b, pool);
+    if (net->spec.head == CD_HEAD_SUM) {
+        forward_sum(net, b, st, pool, out, latent);
+        return;
+    }
+    gather(net, b, st, pool, false);
+    cd_net_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->in, b->n,
+                        head_in(net, b->max_leaf), NULL, out);
+    if (latent) memcpy(latent, st->tail.h, b->n * cd_net_n_latent(net) * sizeof *latent);
+}
+
+/* ---- backward ---- */
+static void backward_sum(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                         const float *d_out, const float *d_latent) {
+    const size_t latent = cd_net_n_latent(net);
+    memset(st->tail.dh, 0, b->n_tok * latent * sizeof *st->tail.dh);
+    if (d_latent) cd_ops_mean_back(d_latent, b->tok_ptr, 0, b->n, latent, st->tail.dh);
+    if (d_out)
+        cd_ops_lse_back(d_out, st->score, st->y, b->tok_ptr, 0, b->n, n_out(net),
+                        (float)net->spec.temperature, st->dscore);
+    cd_net_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out ? st->dscore : NULL,
+                         st->enc.dx);
+}
+
+static void backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                     const float *d_out, const float *d_latent) {
+    if (net->spec.head == CD_HEAD_SUM) backward_sum(net, b, st, pool, d_out, d_latent);
+    else {
+        cd_net_tail_begin_backward(&st->tail, b->n * cd_net_n_latent(net), d_latent);
+        cd_net_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out, st->din);
+        gather(net, b, st, pool, true);
+    }
+    cd_encoder_backward(&net->enc, &net->params, &st->enc, b, pool);
+}
+
+const cd_net_type cd_net_tsf = {"transformer", build, plan, forward, backward};

@@ -2,12 +2,15 @@
  * found by hash. */
 #include "learner/operators/op_rows.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
 #include "base/io/io.h"
+#include "learner/operators/operators.h"
 
 void cd_op_rows_free(cd_op_rows *t) {
     cd_mem_free(t->r);
@@ -302,4 +305,293 @@ cdmpp_status cd_op_rows_load(const cd_op_loading *l, const char *path, cdmpp_err
     for (size_t i = 0; !st && i < n; i++) st = file(l, v[i], alone, err);
     cd_arena_free(&a);
     return st;
+}
+
+/* Tables of measured library operators (cuBLAS, cuDNN and the like) in memory: filtered, joined
+ * with the devices, without repetitions. */
+
+typedef struct {
+    cd_library_op_data *d;
+    const cd_device_table *devices;
+    const cd_library_op_filter *f;
+} loading;
+
+const char *cd_library_op_drop_text(cd_library_op_drop d) {
+    static const char *const text[CD_LIBRARY_OP_N_DROP] = {
+        "no record, or of an unknown device", "without a latency",
+        "of devices that data.devices does not name", "by operators.exclude", "repeated"};
+    return text[d];
+}
+
+void cd_library_op_data_free(cd_library_op_data *d) {
+    cd_op_rows_free(&d->rows);
+    cd_mem_free(d->excluded);
+    memset(d, 0, sizeof *d);
+}
+
+/* ---- what is wanted ---- */
+/* The operators that the word of an entry means: kinds by their bits. A word that means none would
+ * leave out nothing, without a word. */
+static cdmpp_status kinds_of(const char *word, unsigned *out, cdmpp_err *err) {
+    const char *name[CD_N_LIBRARY_OP_KIND + CD_N_LIBRARY_OP_CLASS], *near = NULL;
+    size_t n = 0;
+    *out = 0;
+    for (int k = 0; k < CD_N_LIBRARY_OP_KIND; k++) {
+        const cd_library_op_kind kind = (cd_library_op_kind)k;
+        name[n++] = cd_library_op_kind_name(kind);
+        if (!strcasecmp(word, name[n - 1]) ||
+            !strcasecmp(word, cd_library_op_class_name(cd_library_op_kind_class(kind))))
+            *out |= 1u << k;
+    }
+    for (int c = 0; c < CD_N_LIBRARY_OP_CLASS; c++)
+        name[n++] = cd_library_op_class_name((cd_library_op_class)c);
+    if (*out) return CDMPP_OK;
+    (void)cd_did_you_mean_several(word, name, n, &near, 1);
+    return CD_FAIL(err, ESCHEMA, "no operator or class '%.40s'%s%s%s", word,
+                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static cdmpp_status entry(const loading *l, const char *text, const cd_library_op_record *r,
+                          const cd_device *v, bool *out, cdmpp_err *err) {
+    const cd_device *named;
+    const char *slash = strrchr(text, '/');
+    unsigned kinds;
+    char name[64];
+    if (!slash || (size_t)(slash - text) >= sizeof name)
+        return CD_FAIL(err, ESCHEMA, "expected device/operator, found '%.60s'", text);
+    memcpy(name, text, (size_t)(slash - text));
+    name[slash - text] = 0;
+    CD_TRY(cd_device_table_find(l->devices, name, &named, err));
+    CD_TRY(kinds_of(slash + 1, &kinds, err));
+    *out = named == v && kinds >> r->kind & 1;
+    return CDMPP_OK;
+}
+
+/* *at: the first entry that names the row; exclude.n: none does. */
+static cdmpp_status excluded(loading *l, const cd_library_op_record *r, const cd_device *v,
+                             size_t *at, cdmpp_err *err) {
+    const cd_texts *x = &l->f->exclude;
+    *at = x->n;
+    if (!l->d->excluded && !(l->d->excluded = cd_mem_zalloc(x->n + 1, sizeof *l->d->excluded)))
+        return CD_FAIL(err, ENOMEM, "%zu entries", x->n);
+    for (size_t i = x->n; i-- > 0;) {
+        bool hit = false;
+        CD_TRY(cd_err_key(err, entry(l, x->v[i], r, v, &hit, err), "operators.exclude"));
+        if (hit) *at = i;
+    }
+    return CDMPP_OK;
+}
+
+/* ---- rows ---- */
+static uint64_t key(const void *r, uint32_t device) { return cd_library_op_record_key(r, device); }
+static bool same(const void *a, const void *b) { return cd_library_op_record_same(a, b); }
+
+static cdmpp_status open_table(const char *path, void *to, cd_op_reader **in, cdmpp_err *err) {
+    (void)to;
+    return cd_library_op_reader_open(path, in, err);
+}
+
+static cdmpp_status next(cd_op_reader *in, cd_op_any *r, const char **device, bool *more,
+                         bool *no_time, cdmpp_err *err) {
+    *no_time = false;
+    return cd_library_op_reader_next(in, &r->library, device, more, err);
+}
+
+static void put_bad(void *to, bool no_time) {
+    (void)no_time;
+    ((loading *)to)->d->drop[CD_LIBRARY_OP_DROP_BAD]++;
+}
+
+static cdmpp_status put_row(void *to, const cd_op_any *r, const cd_device *v, cdmpp_err *err);
+static const cd_op_kind_of_table kind = {
+    sizeof(cd_library_op_record), "Device", key, same, open_table, next, put_row, put_bad};
+
+/* Every row is counted exactly once: used, or dropped for one reason. */
+static cdmpp_status put_row(void *to, const cd_op_any *any, const cd_device *v, cdmpp_err *err) {
+    loading *l = to;
+    cd_library_op_data *d = l->d;
+    const cd_library_op_record *r = &any->library;
+    bool want, is_new;
+    size_t at;
+    CD_TRY(cd_op_rows_wanted(l->devices, &l->f->devices, v, &want, err));
+    CD_TRY(excluded(l, r, v, &at, err));
+    if (!want || at < l->f->exclude.n || !(r->latency_s > 0)) {
+        d->drop[!want                  ? CD_LIBRARY_OP_DROP_DEVICE
+                : at < l->f->exclude.n ? CD_LIBRARY_OP_DROP_EXCLUDED
+                                       : CD_LIBRARY_OP_DROP_QUESTION]++;
+        if (want && at < l->f->exclude.n) d->excluded[at]++;
+        return CDMPP_OK;
+    }
+    CD_TRY(cd_op_rows_put(&d->rows, &kind, r, v, &at, &is_new, err));
+    d->drop[CD_LIBRARY_OP_DROP_REPEATED] += !is_new;
+    return CDMPP_OK;
+}
+
+const cd_library_op_record *cd_library_op_data_find(const cd_library_op_data *d,
+                                                    const cd_library_op_record *r,
+                                                    const cd_device *device) {
+    const long v = cd_op_rows_device(&d->rows, device),
+               at = v < 0 ? v : cd_op_rows_find(&d->rows, &kind, r, (uint32_t)v);
+    return at < 0 ? NULL : &d->r[at];
+}
+
+cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path,
+                                    const cd_device_table *devices, const cd_library_op_filter *f,
+                                    cd_op_bad_line *bad, void *ctx, cdmpp_err *err) {
+    loading to = {d, devices, f};
+    return cd_op_rows_load(&(cd_op_loading){&kind, &d->rows, &to, devices, bad, ctx}, path, err);
+}
+
+/* Figures of a check: errors of each class and device, as a table and as JSON. */
+
+void cd_library_op_score_free(cd_library_op_score *s) {
+    cd_mem_free(s->row);
+    *s = (cd_library_op_score){0};
+}
+
+cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op_score_row *row,
+                                     cdmpp_err *err) {
+    if (CD_GROW(s->row, s->n, s->cap)) return CD_FAIL(err, ENOMEM, "%zu predictions", s->n);
+    s->row[s->n++] = *row;
+    return CDMPP_OK;
+}
+
+static double middle(const double *sorted, size_t n) {
+    return n ? cd_sort_median(sorted, n) : (double)NAN;
+}
+
+void cd_library_op_score_errors(double *e, size_t n, cd_library_op_score_sum *out) {
+    double sum = 0, log_sum = 0, close = 0;
+    cd_sort_doubles(e, n); /* before adding: the sum then depends on no order */
+    out->n = n;
+    out->bias = middle(e, n);
+    for (size_t i = 0; i < n; i++) {
+        log_sum += fabs(log1p(e[i]));
+        e[i] = fabs(e[i]);
+        sum += e[i];
+        close += e[i] <= 0.2;
+    }
+    cd_sort_doubles(e, n);
+    out->mape = sum / (double)n;
+    out->mae_log = log_sum / (double)n;
+    out->median = middle(e, n);
+    out->p90 = n ? e[n * 9 / 10] : (double)NAN;
+    out->within20 = close / (double)n;
+}
+
+cdmpp_status cd_library_op_score_sum_of(const cd_library_op_score *s,
+                                        cd_library_op_score_want *want, const void *ctx,
+                                        cd_library_op_score_sum *out, cdmpp_err *err) {
+    double *e = cd_mem_zalloc(s->n + 1, sizeof *e);
+    double inside = 0, told = 0;
+    size_t n = 0;
+    if (!e) return CD_FAIL(err, ENOMEM, "%zu errors", s->n);
+    for (size_t i = 0; i < s->n; i++) {
+        if (want && !want(&s->row[i], ctx)) continue;
+        e[n++] = s->row[i].error;
+        if (isnan(s->row[i].inside)) continue;
+        inside += s->row[i].inside;
+        told++;
+    }
+    cd_library_op_score_errors(e, n, out);
+    out->inside = inside / told; /* 0 / 0: no row has an interval */
+    cd_mem_free(e);
+    return CDMPP_OK;
+}
+
+/* ---- the table ---- */
+typedef struct {
+    cd_library_op_class class; /* CD_N_LIBRARY_OP_CLASS: any */
+    const char *device;        /* NULL: any */
+    int seen, beyond;          /* -1: either */
+} group;
+
+static bool belongs(const cd_library_op_score_row *r, const void *ctx) {
+    const group *g = ctx;
+    return (g->class == CD_N_LIBRARY_OP_CLASS || r->class == g->class) &&
+           (!g->device || !strcmp(r->device, g->device)) && (g->seen < 0 || g->seen == r->seen) &&
+           (g->beyond < 0 || g->beyond == r->beyond);
+}
+
+static cdmpp_status line(const cd_library_op_score *s, const group *g, const char *device,
+                         const char *sizes, cd_buf *out, cdmpp_err *err) {
+    cd_library_op_score_sum v;
+    CD_TRY(cd_library_op_score_sum_of(s, belongs, g, &v, err));
+    if (!v.n) return CDMPP_OK;
+    const char *class =
+        g->class == CD_N_LIBRARY_OP_CLASS ? "**all**" : cd_library_op_class_name(g->class);
+    cd_buf_putf(out, "| %s | %s | %s | %zu | %.1f | %.3f | %.1f | %+.1f | %.1f | ", class, device,
+                sizes, v.n, 100 * v.mape, v.mae_log, 100 * v.median, 100 * v.bias,
+                100 * v.within20);
+    if (isnan(v.inside)) cd_buf_puts(out, "- |\n");
+    else cd_buf_putf(out, "%.1f |\n", 100 * v.inside);
+    return CDMPP_OK;
+}
+
+static int by_group(const void *a, const void *b) {
+    const cd_library_op_score_row *x = a, *y = b;
+    if (x->class != y->class) return (int)x->class - (int)y->class;
+    if (x->seen != y->seen) return (int)y->seen - (int)x->seen;
+    return strcmp(x->device, y->device);
+}
+
+static cdmpp_status totals(const cd_library_op_score *s, cd_library_op_class c, cd_buf *out,
+                           cdmpp_err *err) {
+    for (int seen = 1; seen >= 0; seen--) {
+        const char *name = seen ? "**trained on**" : "**unseen**";
+        CD_TRY(line(s, &(group){c, NULL, seen, 0}, name, "not larger", out, err));
+        CD_TRY(line(s, &(group){c, NULL, seen, 1}, name, "larger", out, err));
+        CD_TRY(line(s, &(group){c, NULL, seen, -1}, name, "all", out, err));
+    }
+    return CDMPP_OK;
+}
+
+/* One line a device, then the totals of the class; at the end those of all classes. */
+cdmpp_status cd_library_op_score_text(cd_library_op_score *s, cd_buf *out, cdmpp_err *err) {
+    if (s->n) qsort(s->row, s->n, sizeof *s->row, by_group);
+    cd_buf_puts(out, "| class | device | sizes | n | MAPE % | MAE(log) | median % | bias % | "
+                     "within 20 % | in interval % |\n"
+                     "| --- | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n");
+    for (size_t i = 0; i < s->n; i++) {
+        const cd_library_op_score_row *r = &s->row[i];
+        const bool first = !i || by_group(r, r - 1), last = i + 1 == s->n || r[1].class != r->class;
+        cd_buf name = {0};
+        cd_buf_putf(&name, "%s%s", r->device, r->seen ? "" : " (unseen)");
+        if (name.oom) return CD_FAIL(err, ENOMEM, "table");
+        cdmpp_status st =
+            first ? line(s, &(group){r->class, r->device, r->seen, -1}, name.p, "all", out, err)
+                  : CDMPP_OK;
+        if (!st && last) st = totals(s, r->class, out, err);
+        cd_buf_free(&name);
+        if (st) return st;
+    }
+    for (int seen = 1; seen >= 0; seen--)
+        CD_TRY(line(s, &(group){CD_N_LIBRARY_OP_CLASS, NULL, seen, -1},
+                    seen ? "**trained on**" : "**unseen**", "all", out, err));
+    return out->oom ? CD_FAIL(err, ENOMEM, "table") : CDMPP_OK;
+}
+
+/* As the table, without the totals. */
+cdmpp_status cd_library_op_score_json(cd_library_op_score *s, cd_buf *out, cdmpp_err *err) {
+    if (s->n) qsort(s->row, s->n, sizeof *s->row, by_group);
+    cd_buf_puts(out, "[");
+    for (size_t i = 0; i < s->n; i++) {
+        const cd_library_op_score_row *r = &s->row[i];
+        cd_library_op_score_sum v;
+        if (i && !by_group(r, r - 1)) continue;
+        CD_TRY(cd_library_op_score_sum_of(s, belongs, &(group){r->class, r->device, r->seen, -1},
+                                          &v, err));
+        cd_buf_putf(out, "%s{\"class\":\"%s\",\"device\":", i ? "," : "",
+                    cd_library_op_class_name(r->class));
+        cd_buf_put_json_str(out, r->device, strlen(r->device));
+        cd_buf_putf(out,
+                    ",\"seen\":%s,\"n\":%zu,\"mape\":%.6g,\"mae_log\":%.6g,\"median\":%.6g,"
+                    "\"bias\":%.6g,\"within20\":%.6g,\"inside\":",
+                    r->seen ? "true" : "false", v.n, v.mape, v.mae_log, v.median, v.bias,
+                    v.within20);
+        if (isnan(v.inside)) cd_buf_puts(out, "null}");
+        else cd_buf_putf(out, "%.6g}", v.inside);
+    }
+    cd_buf_puts(out, "]");
+    return out->oom ? CD_FAIL(err, ENOMEM, "figures") : CDMPP_OK;
 }

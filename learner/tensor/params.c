@@ -1,10 +1,46 @@
 /* Parameters are registered first and laid out afterwards, so that all of a network lie in one
  * block: an optimiser walks it without knowing about tensors. */
-#include "learner/tensor/tensor.h"
-
+#include <assert.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "learner/tensor/tensor.h"
+
+/* One aligned block for all arrays of a batch or a network's working memory: taken twice, first to
+ * count and then to carve. */
+
+enum { ALIGN = 64 };
+
+/* In the planning pass only `used` grows; an amount that no machine has is remembered, and
+ * cd_slab_alloc refuses it. */
+void *cd_slab_take(cd_slab *s, size_t n, size_t size) {
+    const size_t at = s->used, room = SIZE_MAX / 2 - at;
+    if (n > room / size) { /* more than any machine has: cd_slab_alloc refuses it */
+        s->used = SIZE_MAX / 2;
+        return NULL;
+    }
+    s->used += (n * size + ALIGN - 1) / ALIGN * ALIGN;
+    if (!s->base) return NULL;
+    assert(s->used <= s->cap);
+    return s->base + at;
+}
+
+cdmpp_status cd_slab_alloc(cd_slab *s, cdmpp_err *err) {
+    const size_t n = s->used;
+    s->raw = n < SIZE_MAX / 2 ? cd_mem_zalloc(n + ALIGN, 1) : NULL;
+    if (!s->raw) return CD_FAIL(err, ENOMEM, "%zu bytes for a network", n);
+    s->base = (char *)s->raw + (ALIGN - (uintptr_t)s->raw % ALIGN) % ALIGN;
+    s->cap = n;
+    s->used = 0;
+    return CDMPP_OK;
+}
+
+void cd_slab_free(cd_slab *s) {
+    cd_mem_free(s->raw);
+    *s = (cd_slab){0};
+}
 
 static size_t add(cd_params *p, const cd_param *q) {
     if (CD_GROW(p->param, p->n, p->cap)) {

@@ -1,9 +1,103 @@
 /* Nodes and edges collected, checked, named and put in order. */
-
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/text/text.h"
+#include "predictor/network/network.h"
 #include "predictor/network/network_internal.h"
+
+/* Networks as text of Graphviz's language DOT, to draw them (dot -Tsvg). It is written and never
+ * read. */
+
+static void put_text(cd_buf *b, const char *s) { cd_escape_dot(b, cd_str_of(s)); }
+
+static void put_node(cd_buf *b, size_t graph, uint32_t k, const cd_network_node *n) {
+    cd_buf_putf(b, "  n%zu_%u [label=\"", graph, k);
+    put_text(b, n->name);
+    if (n->op && *n->op && strcmp(n->op, n->name) != 0) {
+        cd_buf_puts(b, "\\n");
+        put_text(b, n->op);
+    }
+    if (n->repeat > 1) cd_buf_putf(b, "\\n%lld times", (long long)n->repeat);
+    cd_buf_puts(b, "\"");
+    if (n->kind == CD_NODE_UNKNOWN) cd_buf_puts(b, ", style=dashed");
+    if (n->kind == CD_NODE_FREE) cd_buf_puts(b, ", shape=plaintext");
+    cd_buf_puts(b, "];\n");
+}
+
+cdmpp_status cd_network_graph_write_dot(cd_buf *out, cd_network_graph *const *g, size_t n,
+                                        cdmpp_err *err) {
+    cd_buf_puts(out, "digraph cdmpp {\n node [shape=box];\n");
+    for (size_t i = 0; i < n; i++) {
+        cd_buf_putf(out, " subgraph cluster_%zu {\n  label=\"", i);
+        put_text(out, g[i]->name);
+        cd_buf_puts(out, "\";\n");
+        for (uint32_t k = 0; k < g[i]->n_node; k++) put_node(out, i, k, &g[i]->node[k]);
+        for (uint32_t k = 0; k < g[i]->n_node; k++)
+            for (uint32_t j = 0; j < g[i]->node[k].n_after; j++)
+                cd_buf_putf(out, "  n%zu_%u -> n%zu_%u;\n", i, g[i]->after[g[i]->node[k].first + j],
+                            i, k);
+        cd_buf_puts(out, " }\n");
+    }
+    cd_buf_puts(out, "}\n");
+    return out->oom ? CD_FAIL(err, ENOMEM, "a drawing of %zu networks", n) : CDMPP_OK;
+}
+
+/* The order to run in: depth first along the edges into a node, from the nodes as they were added.
+ * A graph that is already in an order keeps it. */
+
+enum { MOST_NAMED = 8 };
+
+/* path (n): each comes after the next, the last after the first. */
+static cdmpp_status fail_cycle(const cd_network_builder *m, const uint32_t *path, uint32_t n,
+                               cdmpp_err *err) {
+    char text[512];
+    size_t at = 0;
+    for (uint32_t i = 0; i < n && i < MOST_NAMED; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "\"%.40s\" after ",
+                               m->node[path[i]].name);
+    snprintf(text + at, sizeof text - at, n > MOST_NAMED ? "... after \"%.40s\"" : "\"%.40s\"",
+             m->node[path[0]].name);
+    return CD_FAIL(err, EINVALID, "a cycle of %u: %s", n, text);
+}
+
+static cdmpp_status cycle_at(const cd_network_builder *m, const uint32_t *stack, uint32_t depth,
+                             uint32_t again, cdmpp_err *err) {
+    uint32_t from = depth - 1;
+    while (stack[from] != again) from--;
+    return fail_cycle(m, stack + from, depth - from, err);
+}
+
+/* Depth-first search with its own stack: a graph may be a chain of a million nodes. A node is put
+ * down when all before it are; an edge to an open node closes a cycle. */
+cdmpp_status cd_network_graph_order(const cd_network_builder *m, const cd_network_in_edges *e,
+                                    cd_arena *scratch, uint32_t *order, cdmpp_err *err) {
+    enum { NEW, OPEN, DONE };
+    const uint32_t n = (uint32_t)m->n_node;
+    uint32_t *stack = cd_arena_alloc(scratch, (size_t)n + 1, sizeof *stack), end = 0;
+    uint32_t *next = cd_arena_alloc(scratch, (size_t)n + 1, sizeof *next);
+    unsigned char *is = CD_NEWN(scratch, unsigned char, (size_t)n + 1);
+    if (!stack || !next || !is) return CD_FAIL(err, ENOMEM, "order of %u nodes", n);
+    memcpy(next, e->first, n * sizeof *next);
+    for (uint32_t root = 0; root < n; root++) {
+        uint32_t depth = 0;
+        if (is[root] == NEW) is[root] = OPEN, stack[depth++] = root;
+        while (depth) {
+            const uint32_t k = stack[depth - 1];
+            if (next[k] == e->first[k + 1]) {
+                is[k] = DONE;
+                order[end++] = k;
+                depth--;
+                continue;
+            }
+            const uint32_t before = e->into[next[k]++];
+            if (is[before] == OPEN) return cycle_at(m, stack, depth, before, err);
+            if (is[before] == NEW) is[before] = OPEN, stack[depth++] = before;
+        }
+    }
+    return CDMPP_OK;
+}
 
 void cd_network_graph_free(cd_network_graph *g) {
     if (!g) return;
@@ -250,5 +344,54 @@ cdmpp_status cd_network_builder_finish(cd_network_builder *m, cd_network_graph *
         m->g = NULL;
     }
     cd_arena_free(&scratch);
+    return st;
+}
+
+/* A network of a task file as a graph: its tasks one behind the other, for nothing is known of what
+ * needs what. */
+
+/* Bytes of the arguments that are not results, and of those that are; -1: too many to count. */
+static void bytes_of(const cd_te_dag *dag, int64_t *reads, int64_t *writes) {
+    *reads = *writes = 0;
+    for (uint32_t i = 0; i < dag->n_op; i++) {
+        const cd_te_op *o = &dag->op[i];
+        int64_t *into = o->is_placeholder ? reads : o->is_output ? writes : NULL;
+        for (uint32_t k = 0; into && *into >= 0 && k < o->n_out; k++) {
+            int64_t n = (int64_t)cd_expr_dtype_bytes(o->dtype[k]);
+            for (uint32_t d = 0; d < o->rank; d++)
+                if (__builtin_mul_overflow(n, o->shape[d], &n)) n = -1, d = o->rank - 1;
+            if (n < 0 || __builtin_add_overflow(*into, n, into)) *into = -1;
+        }
+    }
+}
+
+static cdmpp_status add_task(cd_network_builder *m, const cd_task *task, int64_t weight,
+                             uint32_t *id, cdmpp_err *err) {
+    const bool named = task->desc && task->desc[0];
+    char name[128];
+    snprintf(name, sizeof name, "%s", named ? task->desc : task->workload_key);
+    cd_network_node n = cd_network_node_init(name, named ? task->desc : "", CD_NODE_TASK);
+    n.key = task->workload_key;
+    n.repeat = weight;
+    if (task->dag) {
+        if (cd_task_flop(task) >= 0) n.flop = cd_task_flop(task);
+        bytes_of(task->dag, &n.read_bytes, &n.write_bytes);
+    }
+    return cd_network_builder_node(m, &n, id, err);
+}
+
+cdmpp_status cd_network_graph_of_network(const cd_task_registry *t, const cd_network *w,
+                                         cd_network_graph **out, cdmpp_err *err) {
+    cd_network_builder *m = NULL;
+    CD_TRY(cd_network_builder_new(w->name, &m, err));
+    const int64_t batch = cd_network_alias_batch(w->name);
+    cd_network_builder_graph(m)->batch = batch > 0 ? batch : 0;
+    cdmpp_status st = CDMPP_OK;
+    for (uint32_t i = 0, last = 0, id = 0; !st && i < w->n; i++, last = id) {
+        st = add_task(m, cd_task_registry_at(t, w->task[i]), w->weight[i], &id, err);
+        if (!st && i) st = cd_network_builder_edge(m, last, id, err);
+    }
+    if (!st) st = cd_network_builder_finish(m, out, err);
+    cd_network_builder_free(m);
     return st;
 }

@@ -11,6 +11,178 @@
 
 #include "predictor/network_estimate/network_estimate_internal.h"
 
+/* Times that files of graphs have: on which device they were measured, and what is said about that.
+ *
+ *   the file's or the node's "device", else the folder's name where that is a described device ─>
+ *   of that device alone
+ *   nothing ─> taken for the asked device's, with a warning */
+
+/* Measured networks lie in a folder of their device's name, as logs do. Only a name that is
+ * described counts. */
+static const char *of_folder(const cd_network_estimate *e, const char *path) {
+    const char *end = strrchr(path, '/'), *name = end;
+    char text[80];
+    if (!end) return NULL;
+    while (name > path && name[-1] != '/') name--;
+    const size_t n = (size_t)(end - name);
+    if (!n || n >= sizeof text) return NULL;
+    memcpy(text, name, n);
+    text[n] = 0;
+    const cd_device *d = cd_model_set_device(&e->models, text);
+    return d ? d->name : NULL;
+}
+
+static bool has_times(const cd_network_graph *g) {
+    bool any = !isnan(g->measured_s);
+    for (uint32_t k = 0; !any && k < g->n_node; k++) any = g->node[k].given_s > 0;
+    return any;
+}
+
+void cd_network_estimate_times_of(const cd_network_estimate *e, const char *path,
+                                  cd_network_graph *g) {
+    if (!g->device && has_times(g)) g->device = of_folder(e, path);
+}
+
+void cd_network_estimate_measured(const cd_network_estimate *e, cd_network_estimate_case *c) {
+    const cd_network_graph *g = c->source->graph;
+    const bool here = !g->device || c->device->unnamed ||
+                      cd_device_table_same(e->models.devices, g->device, c->device->name);
+    c->measured_s = here ? g->measured_s : (double)NAN;
+    c->measured_median_s = here ? g->measured_median_s : (double)NAN;
+    if (!here && !isnan(g->measured_s))
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "%s on %s: its measured time is of %s and is not compared", c->source->name,
+                   c->device->name, g->device);
+}
+
+/* Whether a time was used of which the file does not say the device. */
+static bool is_unsaid(const cd_network_estimate_case *c) {
+    const cd_network_graph *g = c->source->graph;
+    bool any = !g->device && !isnan(c->measured_s);
+    for (uint32_t k = 0; !any && k < g->n_node; k++) {
+        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
+        any = n->source == CD_COST_GIVEN && n->seconds > 0 && g->node[k].repeat &&
+              !cd_node_cost_times_of(g, k);
+    }
+    return any;
+}
+
+/* Once a file and device: a file may have many networks. */
+void cd_network_estimate_warn_times(const cd_network_estimate *e, cd_network_estimate_case *c) {
+    if (c->device->unnamed || !(c->unsaid = is_unsaid(c))) return;
+    for (const cd_network_estimate_case *p = e->item; p < c; p++)
+        if (p->unsaid && p->device == c->device && !strcmp(p->source->given, c->source->given))
+            return;
+    cd_log_put(e->o->log, CD_LOG_WARNING,
+               "%s: %s does not say on which device its times were measured (\"device\"): "
+               "they are taken for those of %s",
+               c->source->given, c->source->name, c->device->name);
+}
+
+/* What is told of programs in number types that the model has not seen: how much of the time they
+ * are, and how far off it may be. */
+
+static const double TOLD = 0.1; /* share of the time */
+
+static bool of_model(const cd_network_estimate_case *c, uint32_t place, uint32_t node) {
+    const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, node);
+    return (!c->where || c->where[node] == place) && n->source == CD_COST_MODEL &&
+           n->reason & CD_UNLIKE_DTYPE;
+}
+
+static double seconds(const cd_network_estimate_case *c, uint32_t node) {
+    return cd_network_estimate_case_cost(c, node)->seconds *
+           (double)c->source->graph->node[node].repeat;
+}
+
+/* Seconds on the place of programs in the type, where the model has not seen it. */
+static double of_type_s(const cd_network_estimate_case *c, uint32_t place, const char *type) {
+    double sum = 0;
+    for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
+        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
+        const char *at = n->unlike ? strstr(n->unlike, type) : NULL;
+        if (of_model(c, place, k) && at && (at == n->unlike || at[-1] == ' ')) sum += seconds(c, k);
+    }
+    return sum;
+}
+
+/* A sum of products of words of four numbers. */
+static bool has_words(const cd_network_estimate_case *c, uint32_t node) {
+    const char *key = c->source->graph->node[node].key;
+    const cd_task *t = key && c->source->tasks
+                           ? cd_task_registry_find(c->source->tasks, (cd_str){key, strlen(key)})
+                           : NULL;
+    for (uint32_t i = 0; t && t->dag && i < t->dag->n_op; i++) {
+        const cd_te_op *o = &t->dag->op[i];
+        const cd_expr *e = o->is_placeholder ? NULL : o->body[0];
+        while (e && e->op == CD_CAST) e = e->a[0];
+        if (e && cd_expr_is_dot4(e)) return true;
+    }
+    return false;
+}
+
+/* Their type is int32, as that of indices is. */
+static double of_words_s(const cd_network_estimate_case *c, uint32_t place) {
+    double sum = 0;
+    for (uint32_t k = 0; k < c->source->graph->n_node; k++)
+        if (of_model(c, place, k) && has_words(c, k)) sum += seconds(c, k);
+    return sum;
+}
+
+static bool is_gpu(const cd_network_estimate_device *d) {
+    return d->about && d->about->kind == CD_DEVICE_GPU;
+}
+
+static void say_words(const cd_network_estimate_device *d, const char *network, double share,
+                      cd_log *log) {
+    cd_log_put(log, CD_LOG_WARNING,
+               "%s on %s: %.0f %% of the time is of sums of products in 8 bits, which the model "
+               "was not trained on: it answers as for float32 with a quarter of the products; %s",
+               network, d->name, 100 * share,
+               is_gpu(d) ? "of matrix products a model of operators of language models knows better"
+                         : "--quantize int8 --run measures both on this machine");
+}
+
+/* Operators whose type is answered as another one, which is no reason to doubt them. */
+static void say_alike(const cd_network_estimate *e, const cd_network_estimate_case *c,
+                      uint32_t place, const char *name) {
+    const char *as = NULL;
+    double sum = 0;
+    for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
+        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
+        if ((c->where && c->where[k] != place) || !n->alike) continue;
+        as = n->alike;
+        sum += seconds(c, k);
+    }
+    if (sum > TOLD * c->ops_s)
+        cd_log_put(e->o->log, CD_LOG_INFO,
+                   "%s on %s: %.0f %% of the time is answered as in %s, whose numbers have as many "
+                   "bytes and run on the same units",
+                   name, c->place[place]->name, 100 * sum / c->ops_s, as);
+}
+
+/* The model's answer and the roofline of a stand-in are those of float32. */
+void cd_network_estimate_warn_types(const cd_network_estimate *e, const cd_network_estimate_case *c,
+                                    const char *name) {
+    for (uint32_t k = 0; k < c->n_place; k++) {
+        const cd_network_estimate_device *d = c->place[k];
+        const bool products = d->narrow && is_gpu(d);
+        const double bytes = of_type_s(c, k, "int8") + of_type_s(c, k, "uint8"),
+                     words = of_words_s(c, k);
+        say_alike(e, c, k, name);
+        if (words > TOLD * c->ops_s) say_words(d, name, words / c->ops_s, e->o->log);
+        if (bytes > TOLD * c->ops_s)
+            cd_model_set_say_int8(d->about, products, name, d->name, bytes / c->ops_s, e->o->log);
+        for (int t = 0; t < CD_TE_N_LEAST; t++) {
+            const double s =
+                t == CD_TE_LEAST_F32 ? 0 : of_type_s(c, k, cd_model_set_type((cd_te_least_type)t));
+            if (s > TOLD * c->ops_s)
+                cd_model_set_say_type(d->about, products, (cd_te_least_type)t, name, d->name,
+                                      s / c->ops_s, e->o->log);
+        }
+    }
+}
+
 /* ---- where nodes run ---- */
 /* Index of the named device in c->place, to which it is added. */
 static cdmpp_status place_of(cd_network_estimate *e, cd_network_estimate_case *c, const char *name,

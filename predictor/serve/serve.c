@@ -2,10 +2,213 @@
  * which order answers are written. */
 #include "predictor/serve/serve.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/io/io.h"
 #include "predictor/serve/serve_internal.h"
+
+/* An error as a member of a JSON line, the same in all streams. */
+
+void cd_error_line_put(cd_buf *b, const cdmpp_err *e) {
+    cd_buf_putf(b, ",\"error\":{\"code\":\"%s\"", cdmpp_status_name(e->code));
+    if (e->key[0]) {
+        cd_buf_puts(b, ",\"key\":");
+        cd_buf_put_json_str(b, e->key, strlen(e->key));
+    }
+    cd_buf_puts(b, ",\"message\":");
+    cd_buf_put_json_str(b, e->msg, strlen(e->msg));
+    cd_buf_puts(b, "}");
+}
+
+/* Prints answers as JSON and as CSV. */
+
+enum { NUMBERS = 256 }; /* room for five numbers of at most 24 characters, with names */
+
+static const struct {
+    uint32_t flag;
+    const char *name;
+} names[] = {{CDMPP_FLAG_LOWERING_FAILED, "lowering_failed"},
+             {CDMPP_FLAG_OUT_OF_RANGE, "out_of_range"},
+             {CDMPP_FLAG_UNKNOWN_DEVICE, "unknown_device"},
+             {CDMPP_FLAG_TRUNCATED, "truncated"}};
+
+static void put_flags(cd_buf *b, uint32_t flags, const char *quote, const char *between) {
+    bool any = false;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        if (!(flags & names[k].flag)) continue;
+        if (any) cd_buf_puts(b, between);
+        cd_buf_puts(b, quote);
+        cd_buf_puts(b, names[k].name);
+        cd_buf_puts(b, quote);
+        any = true;
+    }
+}
+
+static void put_text(cd_buf *b, const char *text, int n) {
+    if (n > 0) cd_buf_put(b, text, (size_t)n < NUMBERS ? (size_t)n : NUMBERS - 1);
+}
+
+static void put_numbers(cd_buf *b, const cd_scored *o) {
+    const cd_model_prediction *p = &o->pred;
+    char text[NUMBERS];
+    put_text(b, text,
+             snprintf(text, sizeof text, ",\"latency_s\":%.9g,\"score\":%.9g", p->latency_s,
+                      cd_score_of(p->order_s)));
+    if (isnan(p->low_s) && !(p->flags & CD_MODEL_OUT_OF_RANGE)) return; /* a model of version 1 */
+    if (isnan(p->low_s)) {
+        cd_buf_puts(b, ",\"low_s\":null,\"high_s\":null,\"rel_std\":null");
+        return;
+    }
+    put_text(b, text,
+             snprintf(text, sizeof text, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g",
+                      p->low_s, p->high_s, p->rel_std));
+}
+
+static void put_costs(cd_buf *b, const cd_scored *o) {
+    if (isnan(o->measured_s)) cd_buf_puts(b, ",\"measured_s\":null,\"rel_error\":null");
+    else
+        cd_buf_putf(b, ",\"measured_s\":%.9g,\"rel_error\":%.6g", o->measured_s,
+                    o->pred.latency_s / o->measured_s - 1);
+}
+
+/* Written by hand, piece by piece: this is the inner loop of a stream of requests. */
+void cd_response_json(cd_buf *b, const cd_response *a) {
+    const cd_scored *o = a->o;
+    if (a->id.n) {
+        cd_buf_puts(b, "{\"id\":");
+        cd_buf_put(b, a->id.p, a->id.n);
+    } else {
+        cd_buf_puts(b, "{\"line\":");
+        cd_buf_put_int(b, a->line);
+    }
+    if (o->st) {
+        cd_error_line_put(b, &o->err);
+    } else {
+        put_numbers(b, o);
+        if (a->costs) put_costs(b, o);
+        cd_buf_puts(b, ",\"flags\":[");
+        put_flags(b, cd_score_flags(o, false), "\"", ",");
+        cd_buf_puts(b, "]");
+        if (o->unlike.reason) {
+            cd_buf_puts(b, ",\"reason\":");
+            cd_buf_put_json_str(b, o->unlike.text, strlen(o->unlike.text));
+        }
+        if (o->which.unknown) {
+            cd_buf_puts(b, ",\"device\":");
+            cd_buf_put_json_str(b, a->answered, strlen(a->answered));
+        }
+    }
+    cd_buf_puts(b, "}\n");
+}
+
+/* The columns are those of CD_ANSWER_CSV_HEAD; an error leaves the numbers empty. */
+void cd_response_csv(cd_buf *b, const cd_response *a) {
+    const cd_scored *o = a->o;
+    const cd_model_prediction *p = &o->pred;
+    char text[NUMBERS];
+    if (a->id.n) cd_csv_fields_put_bare(b, a->id.p, a->id.n);
+    else cd_buf_put_int(b, a->line);
+    if (o->st) {
+        cd_buf_puts(b, ",,,,,,,");
+        cd_buf_puts(b, cdmpp_status_name(o->err.code));
+        cd_buf_puts(b, ",");
+        cd_csv_fields_put_bare(b, o->err.msg, strlen(o->err.msg));
+        cd_buf_puts(b, ",");
+    } else {
+        put_text(b, text,
+                 snprintf(text, sizeof text, ",%.9g,%.9g,", p->latency_s, cd_score_of(p->order_s)));
+        if (isnan(p->low_s)) cd_buf_puts(b, ",,,");
+        else
+            put_text(
+                b, text,
+                snprintf(text, sizeof text, "%.9g,%.9g,%.4g,", p->low_s, p->high_s, p->rel_std));
+        put_flags(b, cd_score_flags(o, false), "", " ");
+        cd_buf_puts(b, ",,,");
+        cd_csv_fields_put_bare(b, o->unlike.text, strlen(o->unlike.text));
+    }
+    cd_buf_puts(b, "\n");
+}
+
+/* The summary of a run over files of records, for people and for programs. */
+
+void cd_stream_print_log(const cd_stream_stats *n, const cd_metric *m, cd_log *log) {
+    cd_buf b = {0}, why = {0};
+    if (m && m->n) cd_metric_text(&b, "evaluation", "all records", m);
+    if (b.p) cd_log_put(log, CD_LOG_INFO, "%.*s", (int)b.n - 1, b.p);
+    cd_buf_free(&b);
+    if (m && m->n && n->unmeasured)
+        cd_log_put(log, CD_LOG_INFO,
+                   "%zu scored records whose measurement failed are not in these figures",
+                   n->unmeasured);
+    if (m && m->n && n->known)
+        cd_log_put(log, CD_LOG_WARNING,
+                   "the model was trained on the tasks of %zu of these %zu records: the figures do "
+                   "not say how good it is on tasks that it has not seen",
+                   n->known, (size_t)m->n);
+    if (m && m->n && n->own)
+        cd_log_put(log, CD_LOG_WARNING,
+                   "%zu of these %zu records are also in --measured: the answers knew their times, "
+                   "and the figures are too good by them",
+                   n->own, (size_t)m->n);
+    if (!n->bad) return;
+    for (int k = 1; k < CDMPP_STATUS_COUNT; k++)
+        if (n->reason[k])
+            cd_buf_putf(&why, "%s%zu %s", why.n ? ", " : "", n->reason[k],
+                        cdmpp_status_name((cdmpp_status)k));
+    cd_log_put(log, CD_LOG_WARNING, "%zu of %zu lines could not be scored: %s", n->bad, n->lines,
+               why.p ? why.p : "");
+    cd_buf_free(&why);
+}
+
+void cd_stream_print_reasons(cd_buf *b, const size_t reason[CDMPP_STATUS_COUNT]) {
+    cd_json_writer w = {.out = b};
+    cd_json_write_open(&w, '{');
+    for (int k = 1; k < CDMPP_STATUS_COUNT; k++)
+        if (reason[k])
+            cd_json_write_member_int(&w, cdmpp_status_name((cdmpp_status)k), (int64_t)reason[k]);
+    cd_json_write_close(&w, '}');
+}
+
+void cd_stream_print_json(cd_buf *b, const cd_stream_stats *n, const cd_metric *m) {
+    cd_buf_putf(b,
+                "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":%zu,"
+                "\"scored\":%zu,\"unmeasured\":%zu,\"out_of_range\":%zu,\"with_interval\":%zu,"
+                "\"inside_interval\":%zu,\"of_trained_tasks\":%zu,\"of_measured\":%zu,",
+                n->lines, n->scored, n->unmeasured, n->out_of_range, n->ranged, n->inside, n->known,
+                n->own);
+    cd_buf_putf(b, "\"bad\":%zu,\"reasons\":", n->bad);
+    cd_stream_print_reasons(b, n->reason);
+    cd_buf_puts(b, ",\"evaluation\":");
+    if (m) cd_metric_json(b, m);
+    else cd_buf_puts(b, "null");
+    cd_buf_puts(b, "}\n");
+}
+
+/* The counts of cdmpp-predict --stream at its end, for people and for programs. */
+
+void cd_serve_print_json(cd_buf *b, const cd_serve_stats *n) {
+    cd_buf_putf(b,
+                "{\"schema\":\"cdmpp.stream\",\"command\":\"cdmpp-predict\",\"requests\":%zu,"
+                "\"scored\":%zu,\"bad\":%zu,\"batches\":%zu,"
+                "\"cache\":{\"asked\":%llu,\"found\":%llu},\"reasons\":",
+                n->asked, n->scored, n->bad, n->batches, (unsigned long long)n->cache_asked,
+                (unsigned long long)n->cache_found);
+    cd_stream_print_reasons(b, n->reason);
+    cd_buf_puts(b, "}\n");
+}
+
+void cd_serve_print_log(const cd_serve_stats *n, cd_log *log) {
+    cd_log_put(log, CD_LOG_INFO,
+               "%zu requests in %zu batches, %zu scored, %zu bad; cache: %llu of %llu found",
+               n->asked, n->batches, n->scored, n->bad, (unsigned long long)n->cache_found,
+               (unsigned long long)n->cache_asked);
+    for (int k = 1; k < CDMPP_STATUS_COUNT; k++)
+        if (n->reason[k])
+            cd_log_put(log, CD_LOG_INFO, "%10zu  %s", n->reason[k],
+                       cdmpp_status_name((cdmpp_status)k));
+}
 
 /* ---- a batch ---- */
 void cd_serve_refuse(cd_serve_state *s, size_t i, const cdmpp_err *e) {

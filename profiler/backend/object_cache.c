@@ -1,6 +1,5 @@
 /* The cache of compiled programs: a folder of files named by their key. Entries and uses are hard
  * links, so that storing, using and evicting are atomic and need no lock. */
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +13,57 @@
 #include <unistd.h>
 
 #include "profiler/backend/backend_internal.h"
+
+/* A digest at the end of a file. A process that is killed while it writes an object, or a full
+ * disk, leaves a file that would crash the loader; the digest finds it. */
+
+enum { SEAL = CD_OBJSEAL_BYTES };
+static const char mark[] = "cdmpp-obj ";
+
+/* The digest line that the first n bytes must have. */
+static bool seal_of(FILE *f, size_t n, char seal[SEAL + 1]) {
+    cd_sha256 s;
+    char hex[65], b[16384];
+    cd_sha256_init(&s);
+    for (size_t k; n; n -= k) {
+        k = fread(b, 1, n < sizeof b ? n : sizeof b, f);
+        if (!k) return false;
+        cd_sha256_add(&s, b, k);
+    }
+    cd_sha256_hex(&s, hex);
+    snprintf(seal, SEAL + 1, "%s%s\n", mark, hex);
+    return true;
+}
+
+static bool size_of(FILE *f, size_t *n) {
+    struct stat t;
+    if (fstat(fileno(f), &t) != 0 || t.st_size < 0) return false;
+    *n = (size_t)t.st_size;
+    return true;
+}
+
+cdmpp_status cd_object_signature_put(const char *path, cdmpp_err *err) {
+    char seal[SEAL + 1];
+    size_t n = 0;
+    FILE *f = fopen(path, "r+b");
+    bool good = f && size_of(f, &n) && seal_of(f, n, seal) && fseek(f, 0, SEEK_END) == 0 &&
+                fwrite(seal, 1, SEAL, f) == SEAL;
+    const int e = errno;
+    if (f && fclose(f) != 0) good = false;
+    return good ? CDMPP_OK
+                : cd_err_at(err, CD_FAIL(err, EIO, "cannot seal the file: %s", strerror(e)), path,
+                            0);
+}
+
+bool cd_object_signature_good(const char *path) {
+    char seal[SEAL + 1], found[SEAL + 1] = "";
+    size_t n = 0;
+    FILE *f = fopen(path, "rb");
+    const bool good = f && size_of(f, &n) && n > SEAL && seal_of(f, n - SEAL, seal) &&
+                      fread(found, 1, SEAL, f) == SEAL && memcmp(seal, found, SEAL) == 0;
+    if (f) fclose(f);
+    return good;
+}
 
 struct cd_object_cache {
     char dir[256]; /* "": nothing is kept */
@@ -235,4 +285,65 @@ uint64_t cd_object_cache_evict(cd_object_cache *c) {
         }
     cd_mem_free(s.v);
     return left;
+}
+
+/* Keeps binaries of GPU programs in the object cache. The binaries carry the cache's digest at
+ * their end, which is cut off when they are read. */
+
+void cd_object_binary_key(cd_str identity, const cd_codegen_code *code, char key[CD_OBJCACHE_KEY]) {
+    const char *prelude = cd_codegen_prelude(code->dialect);
+    cd_sha256 h;
+    cd_sha256_init(&h);
+    cd_sha256_add(&h, "binary", sizeof "binary");
+    cd_sha256_add(&h, identity.p, identity.n);
+    cd_sha256_add(&h, "", 1);
+    cd_sha256_add(&h, prelude, strlen(prelude) + 1);
+    cd_sha256_add(&h, code->text.p, code->text.n);
+    cd_sha256_hex(&h, key);
+}
+
+/* All bytes but the digest, with a 0 byte after them: PTX is a text. */
+static void *read_all(const char *path, size_t *n) {
+    struct stat s;
+    FILE *f = fopen(path, "rb");
+    char *p = NULL;
+    if (f && fstat(fileno(f), &s) == 0 && s.st_size > CD_OBJSEAL_BYTES) {
+        *n = (size_t)s.st_size - CD_OBJSEAL_BYTES;
+        p = cd_mem_zalloc(*n + 1, 1);
+        if (p && fread(p, 1, *n, f) != *n) cd_mem_free(p), p = NULL;
+    }
+    if (f) fclose(f);
+    return p;
+}
+
+bool cd_object_binary_get(const char *dir, uint64_t max_bytes, const char *key, void **bytes,
+                          size_t *n) {
+    cd_object_cache *c = NULL;
+    char path[CD_OBJCACHE_PATH];
+    *bytes = NULL;
+    if ((dir && !dir[0]) || cd_object_cache_open(dir, max_bytes, &c, NULL)) return false;
+    if (cd_object_cache_find(c, key, path)) *bytes = read_all(path, n);
+    cd_object_cache_close(c);
+    return *bytes != NULL;
+}
+
+static bool write_all(const char *path, const void *bytes, size_t n) {
+    FILE *f = fopen(path, "wb");
+    bool good = f && fwrite(bytes, 1, n, f) == n;
+    if (f && fclose(f) != 0) good = false;
+    return good;
+}
+
+bool cd_object_binary_put(const char *dir, uint64_t max_bytes, const char *key, const void *bytes,
+                          size_t n) {
+    cd_object_cache *c = NULL;
+    char path[CD_OBJCACHE_PATH];
+    if ((dir && !dir[0]) || cd_object_cache_open(dir, max_bytes, &c, NULL)) return false;
+    bool good =
+        snprintf(path, sizeof path, "%s/new.bin", cd_object_cache_work(c)) < (int)sizeof path &&
+        write_all(path, bytes, n);
+    if (good) cd_object_cache_drop(c, key);
+    good = good && !cd_object_cache_seal(path, NULL) && cd_object_cache_put(c, key, path);
+    cd_object_cache_close(c);
+    return good;
 }

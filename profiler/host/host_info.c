@@ -1,12 +1,155 @@
 /* Reads what Linux tells about a machine from small files. Nothing here fails: a container or
  * another kernel may lack any of them, so what cannot be read is unknown. */
-#include "profiler/host/host.h"
-
+#include <dirent.h>
+#include <math.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "profiler/host/host.h"
+
+/* What the packages of this machine have taken, by their own counters: RAPL, as Linux shows it
+ * (powercap). Most systems let root alone read them. */
+
+/* Microjoules; false: there is none, or it may not be read. */
+static bool read_count(const char *root, unsigned package, const char *name, uint64_t *out) {
+    char path[512];
+    unsigned long long v;
+    snprintf(path, sizeof path, "%s/sys/class/powercap/intel-rapl:%u/%s", root, package, name);
+    FILE *f = fopen(path, "re");
+    if (!f) return false;
+    const bool ok = fscanf(f, "%llu", &v) == 1;
+    fclose(f);
+    if (ok) *out = v;
+    return ok;
+}
+
+void cd_host_energy_begin(const char *root, cd_host_energy *m) {
+    *m = (cd_host_energy){0};
+    while (m->n < CD_HOST_ENERGY_PACKAGES && read_count(root, m->n, "energy_uj", &m->at_uj[m->n]))
+        m->n++;
+}
+
+double cd_host_energy_since(const char *root, const cd_host_energy *m) {
+    double sum = 0;
+    for (unsigned k = 0; k < m->n; k++) {
+        uint64_t now, range;
+        if (!read_count(root, k, "energy_uj", &now)) return (double)NAN;
+        if (now < m->at_uj[k] && !read_count(root, k, "max_energy_range_uj", &range))
+            return (double)NAN;
+        sum += now >= m->at_uj[k] ? (double)(now - m->at_uj[k])
+                                  : (double)(range - m->at_uj[k]) + (double)now;
+    }
+    return m->n ? 1e-6 * sum : (double)NAN;
+}
+
+/* GPUs by what NVIDIA's driver leaves under /proc: no driver library is loaded, which would take a
+ * second. */
+
+/* "Model: \t\t NVIDIA H200" of one board's file; false: it has no such line. */
+static bool read_model(const char *path, char *to, size_t n) {
+    char line[256];
+    FILE *f = fopen(path, "r");
+    bool found = false;
+    while (f && !found && fgets(line, sizeof line, f)) {
+        if (strncmp(line, "Model:", 6) != 0) continue;
+        const char *at = line + 6 + strspn(line + 6, " \t");
+        (void)snprintf(to, n, "%.*s", (int)strcspn(at, "\n"), at);
+        found = to[0] != 0;
+    }
+    if (f) (void)fclose(f);
+    return found;
+}
+
+static int no_dots(const struct dirent *e) { return e->d_name[0] != '.'; }
+
+size_t cd_host_gpus_read(const char *root, cd_host_gpu *out, size_t cap) {
+    char folder[512], path[800];
+    struct dirent **name = NULL;
+    size_t n = 0;
+    (void)snprintf(folder, sizeof folder, "%s/proc/driver/nvidia/gpus", root);
+    const int all = scandir(folder, &name, no_dots, alphasort);
+    for (int k = 0; k < all; k++) {
+        (void)snprintf(path, sizeof path, "%s/%.200s/information", folder, name[k]->d_name);
+        if (n < cap && read_model(path, out[n].name, sizeof out[n].name)) n++;
+        free(name[k]);
+    }
+    free(name);
+    return n;
+}
+
+/* Counts by Linux's perf_event_open. A counter that cannot be opened stays -1: that is the usual
+ * case in containers, and no reason to fail. */
+
+#if defined(__linux__)
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+static int open_one(uint32_t type, uint64_t config) {
+    struct perf_event_attr a;
+    memset(&a, 0, sizeof a);
+    a.size = sizeof a;
+    a.type = type;
+    a.config = config;
+    a.disabled = 1;
+    a.inherit = 1;
+    a.exclude_kernel = 1;
+    a.exclude_hv = 1;
+    return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Reads of a cache that were not in it. */
+static uint64_t misses(uint64_t cache) {
+    return cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
+}
+
+void cd_perf_counters_open(cd_perf_counters *p) {
+    p->fd[CD_PERF_CYCLES] = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+    p->fd[CD_PERF_INSTRUCTIONS] = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+    p->fd[CD_PERF_CACHE_MISSES] = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES);
+    p->fd[CD_PERF_L1_MISSES] = open_one(PERF_TYPE_HW_CACHE, misses(PERF_COUNT_HW_CACHE_L1D));
+    p->fd[CD_PERF_BRANCH_MISSES] = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES);
+    p->fd[CD_PERF_TLB_MISSES] = open_one(PERF_TYPE_HW_CACHE, misses(PERF_COUNT_HW_CACHE_DTLB));
+}
+
+void cd_perf_counters_start(cd_perf_counters *p) {
+    for (int k = 0; k < CD_PERF_COUNT; k++) {
+        if (p->fd[k] < 0) continue;
+        (void)ioctl(p->fd[k], PERF_EVENT_IOC_RESET, 0);
+        (void)ioctl(p->fd[k], PERF_EVENT_IOC_ENABLE, 0);
+    }
+}
+
+void cd_perf_counters_stop(cd_perf_counters *p, double value[CD_PERF_COUNT]) {
+    for (int k = 0; k < CD_PERF_COUNT; k++) {
+        uint64_t n = 0;
+        value[k] = -1;
+        if (p->fd[k] < 0) continue;
+        (void)ioctl(p->fd[k], PERF_EVENT_IOC_DISABLE, 0);
+        /* 0: the counter never ran */
+        if (read(p->fd[k], &n, sizeof n) == (ssize_t)sizeof n && n) value[k] = (double)n;
+    }
+}
+#else
+void cd_perf_counters_open(cd_perf_counters *p) {
+    for (int k = 0; k < CD_PERF_COUNT; k++) p->fd[k] = -1;
+}
+void cd_perf_counters_start(cd_perf_counters *p) { (void)p; }
+void cd_perf_counters_stop(cd_perf_counters *p, double value[CD_PERF_COUNT]) {
+    (void)p;
+    for (int k = 0; k < CD_PERF_COUNT; k++) value[k] = -1;
+}
+#endif
+
+void cd_perf_counters_close(cd_perf_counters *p) {
+    for (int k = 0; k < CD_PERF_COUNT; k++)
+        if (p->fd[k] >= 0) close(p->fd[k]);
+}
 
 /* ---- small files ---- */
 static FILE *open_below(const char *root, const char *path) {

@@ -2,11 +2,16 @@
  * call: most lines of a log are known already, and lowering is what costs time. */
 #include "profiler/records/record_program.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/text.h"
 #include "profiler/codegen/codegen.h"
 #include "profiler/host/host.h"
+#include "profiler/records/record_best.h"
+#include "profiler/records/record_listener.h"
+#include "profiler/records/records.h"
 
 cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file,
                                           size_t n, struct cd_log *log, cdmpp_err *err) {
@@ -197,4 +202,164 @@ cdmpp_status cd_record_program_record(cd_record_program *j, const cd_measure_res
     out->total_s = m->build_s + m->run_s;
     out->timestamp = m->at;
     return CDMPP_OK;
+}
+
+/* Reports to a listener. One bad line of a log must not end a run of hours, but a full disk must:
+ * this file has the rule. */
+
+cdmpp_status cd_record_listener_bad(const cd_record_listener *l, const cdmpp_err *why,
+                                    cdmpp_err *err) {
+    if (why->code == CDMPP_ENOMEM || why->code == CDMPP_EIO) {
+        if (err) *err = *why;
+        return why->code;
+    }
+    if (l && l->bad) l->bad(l->ctx, why);
+    return CDMPP_OK;
+}
+
+void cd_record_listener_note(const cd_record_listener *l, const char *fmt, ...) {
+    char text[1024];
+    va_list ap;
+    if (!l || !l->note) return;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    l->note(l->ctx, text);
+}
+
+/* The fastest record of each workload. A log may hold millions of lines, so only the best line of
+ * each workload is kept as text; it is parsed again by whoever needs the record. */
+
+typedef struct {
+    const cd_record_best_options *o;
+    cd_arena *keep, line; /* line: of the record that is looked at */
+    cd_record_best *best; /* (n) */
+    size_t n;
+} finder;
+
+/* The workload's place; the next free one where it is new; NULL where there is no room for it. */
+static cd_record_best *place_of(finder *f, cd_str key) {
+    for (size_t i = 0; i < f->n; i++)
+        if (cd_str_eq(f->best[i].key, key)) return &f->best[i];
+    return f->n < f->o->max ? &f->best[f->n] : NULL;
+}
+
+/* Lines of workloads beyond the first `max`, or of another key, are skipped. */
+static cdmpp_status consider(finder *f, const cd_recline *l, cdmpp_err *err) {
+    cd_record r;
+    CD_TRY(cd_record_read(&f->line, l->text, l->len, &r, err));
+    cd_record_best *b = place_of(f, r.workload_key);
+    if (!b || (f->o->workload && !cd_str_is(r.workload_key, f->o->workload))) return CDMPP_OK;
+    const bool fresh = b == &f->best[f->n];
+    const double cost_s = cd_record_program_cost_s(&r);
+    if (!fresh && cost_s >= b->cost_s) return CDMPP_OK;
+    const cd_record_best now = {.key = {cd_str_dup(f->keep, r.workload_key), r.workload_key.n},
+                                .text = cd_str_dup(f->keep, (cd_str){l->text, l->len}),
+                                .len = l->len,
+                                .cost_s = cost_s,
+                                .path = cd_str_dup(f->keep, (cd_str){l->path, strlen(l->path)}),
+                                .number = l->number};
+    if (!now.key.p || !now.text || !now.path) return CD_FAIL(err, ENOMEM, "record");
+    *b = now;
+    f->n += fresh;
+    return CDMPP_OK;
+}
+
+/* The line's own memory is given back after each line. */
+cdmpp_status cd_record_best_read(cd_arena *a, const cd_record_best_options *o, cd_record_best *out,
+                                 size_t *n, cdmpp_err *err) {
+    finder f = {.o = o, .keep = a, .best = out};
+    cd_record_reader *r = NULL;
+    CD_TRY(cd_record_reader_open(o->path, o->n_path, &r, err));
+    cdmpp_status st = CDMPP_OK;
+    while (!st && !(o->stop && *o->stop)) {
+        cdmpp_err why = {0};
+        cd_recline l = {0};
+        cdmpp_status got = cd_record_reader_next(r, &l, &why);
+        if (!got && !l.text) break;
+        if (!got) got = cd_err_at(&why, consider(&f, &l, &why), l.path, l.number);
+        if (got) st = cd_record_listener_bad(o->listener, &why, err);
+        cd_arena_reset(&f.line);
+    }
+    cd_record_reader_close(r);
+    cd_arena_free(&f.line);
+    *n = f.n;
+    return st;
+}
+
+/* Lowers records and collects the source code of their programs. Lowering alone is cheaper than
+ * generating code, so the two are apart: a check of a large log needs no text. */
+
+typedef struct {
+    cd_record_maker *maker;
+    cd_buf *source;   /* NULL: only lower */
+    unsigned prelude; /* a bit for every dialect whose prelude is in source already */
+} collector;
+
+static void put_source(collector *c, const cd_record_program *j) {
+    if (!(c->prelude & 1U << j->code.dialect))
+        cd_buf_puts(c->source, cd_codegen_prelude(j->code.dialect));
+    c->prelude |= 1U << j->code.dialect;
+    cd_buf_puts(c->source, "\n/* ");
+    cd_escape_c_comment(c->source, cd_str_of(j->path));
+    cd_buf_putf(c->source, ":%ld */\n", j->number);
+    cd_buf_put(c->source, j->code.text.p, j->code.text.n);
+}
+
+static cdmpp_status use(collector *c, const cd_recline *l, cdmpp_err *err) {
+    cd_record_program j;
+    cdmpp_status st = cd_record_program_make(c->maker, l, &j, err);
+    if (!st && !c->source) {
+        const cd_task *t = cd_task_registry_find(c->maker->tasks, j.record.workload_key);
+        st = cd_err_at(err, cd_program_lower(c->maker->program, t, &j.record, err), l->path,
+                       l->number);
+    } else if (!st) {
+        st = cd_record_program_code(c->maker, &j, err);
+        /* cd_record_program_code keeps the program's own error apart from that of the call */
+        if (!st && j.why.code) {
+            if (err) *err = j.why;
+            st = j.why.code;
+        }
+        if (!st) put_source(c, &j);
+    }
+    cd_record_program_free(&j);
+    return st;
+}
+
+/* *stop counts only before the end of the input. */
+cdmpp_status cd_record_source_collect(cd_record_maker *m, cd_record_reader *file, size_t limit,
+                                      const cd_record_listener *l,
+                                      const volatile sig_atomic_t *stop, cd_buf *source,
+                                      cd_record_source_tally *t, cdmpp_err *err) {
+    collector c = {m, source, 0};
+    bool end = false;
+    for (cd_recline r; !*stop && (!limit || t->lines < limit);) {
+        cdmpp_err why = {0};
+        cdmpp_status st = cd_record_reader_next(file, &r, &why);
+        end = !st && !r.text;
+        if (end) break;
+        t->lines++;
+        if (!st) st = use(&c, &r, &why);
+        if (!st) continue;
+        CD_TRY(cd_record_listener_bad(l, &why, err));
+        t->bad++;
+        t->reason[why.code]++;
+    }
+    if (!end && *stop) return CD_FAIL(err, EINTERRUPTED, "after %zu records", t->lines);
+    return source && source->oom ? CD_FAIL(err, ENOMEM, "source code") : CDMPP_OK;
+}
+
+void cd_record_source_put(cd_buf *b, const cd_record_source_tally *t, bool json) {
+    if (!json) {
+        cd_buf_putf(b, "%zu records: %zu programs, %zu cannot be used\n", t->lines,
+                    t->lines - t->bad, t->bad);
+        return;
+    }
+    cd_buf_putf(b, "{\"records\":%zu,\"programs\":%zu,\"bad\":%zu,\"reasons\":{", t->lines,
+                t->lines - t->bad, t->bad);
+    for (int k = 1, any = 0; k < CDMPP_STATUS_COUNT; k++)
+        if (t->reason[k])
+            cd_buf_putf(b, "%s\"%s\":%zu", any++ ? "," : "", cdmpp_status_name((cdmpp_status)k),
+                        t->reason[k]);
+    cd_buf_puts(b, "}}");
 }

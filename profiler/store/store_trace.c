@@ -3,10 +3,133 @@
  *
  * Launches of one kernel with one grid and block, and calls of one operator with one set of shapes,
  * become one row; shape of a kernel: [[grid],[block]]. An operator's time holds what it calls. */
+#include <math.h>
 #include <string.h>
 
 #include "profiler/store/store_internal.h"
 #include "profiler/trace/trace.h"
+
+/* Gathers launches of a trace by what was launched. The table of slots holds positions, not
+ * pointers: the array of groups moves when it grows. */
+
+static void key_of(const cd_store_launch_group *like, cd_store_digest *d) {
+    const cd_str text[] = {like->device, like->target, like->operator_name, like->shape,
+                           like->dtype};
+    cd_store_digest_init(d);
+    for (size_t i = 0; i < 5; i++) cd_store_digest_text(d, text[i]);
+    cd_store_digest_word(d, like->flags);
+}
+
+static uint32_t *slot_of(const cd_store_launches *g, const cd_store_digest *d) {
+    size_t i = (size_t)d->h[0] & (g->n_slot - 1);
+    while (g->slot[i] && memcmp(&g->group[g->slot[i] - 1].of, d, sizeof *d) != 0)
+        i = (i + 1) & (g->n_slot - 1);
+    return &g->slot[i];
+}
+
+static cdmpp_status grow_slots(cd_store_launches *g, cdmpp_err *err) {
+    const size_t n = g->n_slot ? 2 * g->n_slot : 256;
+    uint32_t *slot = cd_mem_zalloc(n, sizeof *slot);
+    if (!slot) return CD_FAIL(err, ENOMEM, "groups of launches");
+    cd_mem_free(g->slot);
+    g->slot = slot;
+    g->n_slot = n;
+    for (size_t i = 0; i < g->n; i++) *slot_of(g, &g->group[i].of) = (uint32_t)i + 1;
+    return CDMPP_OK;
+}
+
+static cdmpp_status enter(cd_store_launches *g, const cd_store_launch_group *like,
+                          const cd_store_digest *d, cdmpp_err *err) {
+    if (CD_GROW(g->group, g->n, g->cap)) return CD_FAIL(err, ENOMEM, "groups of launches");
+    cd_store_launch_group *to = &g->group[g->n];
+    *to = *like;
+    to->of = *d;
+    to->time_s = NULL;
+    to->n = to->cap = 0;
+    cd_str *const text[] = {&to->device, &to->target, &to->operator_name, &to->shape, &to->dtype};
+    for (size_t i = 0; i < 5; i++)
+        if (!(text[i]->p = cd_str_dup(&g->arena, *text[i])))
+            return CD_FAIL(err, ENOMEM, "name of a launch");
+    g->n++;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_store_launches_add(cd_store_launches *g, const cd_store_launch_group *like,
+                                   double time_s, cdmpp_err *err) {
+    cd_store_digest d;
+    key_of(like, &d);
+    if (2 * (g->n + 1) > g->n_slot) CD_TRY(grow_slots(g, err));
+    uint32_t *slot = slot_of(g, &d);
+    if (!*slot) {
+        CD_TRY(enter(g, like, &d, err));
+        *slot = (uint32_t)g->n;
+    }
+    cd_store_launch_group *to = &g->group[*slot - 1];
+    if (CD_GROW(to->time_s, to->n, to->cap)) return CD_FAIL(err, ENOMEM, "times of launches");
+    to->time_s[to->n++] = time_s;
+    return CDMPP_OK;
+}
+
+static void put_key(cd_buf *b, const cd_store_launch_group *g) {
+    cd_buf_puts(b, "[");
+    cd_buf_put_json_str(b, g->operator_name.p, g->operator_name.n);
+    if (g->shape.n > 2) cd_buf_puts(b, ",");
+    if (g->shape.n > 2) cd_buf_put(b, g->shape.p + 1, g->shape.n - 2);
+    if (g->dtype.n) cd_buf_puts(b, ",");
+    if (g->dtype.n) cd_buf_put_json_str(b, g->dtype.p, g->dtype.n);
+    cd_buf_puts(b, "]");
+}
+
+static cdmpp_status take_launches(cd_store_reading *r, const cd_store_row *row, cdmpp_err *err) {
+    cdmpp_err e = {0};
+    const cdmpp_status st = cd_err_at(&e, cd_store_take(r, row, &e), r->path, row->line);
+    return st ? cd_store_bad(r, st, &e, err) : CDMPP_OK;
+}
+
+/* What the summary does not say stands as if all runs were alike; the flag "summary" tells that. */
+static void of_summary(const cd_store_launch_group *x, cd_store_latency *l) {
+    l->n = (uint32_t)fmin(x->runs, UINT32_MAX);
+    if (x->median_s > 0) l->median_s = x->median_s;
+    l->min_s = fmin(l->min_s, l->median_s);
+    l->flags |= CD_STORE_SUMMARY;
+}
+
+/* Each group is one row of statistics; a time of one launch is stored as it is. */
+cdmpp_status cd_store_launches_save(cd_store_launches *g, cd_store_reading *r, cdmpp_err *err) {
+    cd_buf key = {0};
+    cdmpp_status st = CDMPP_OK;
+    for (size_t i = 0; i < g->n && !st; i++) {
+        cd_store_launch_group *x = &g->group[i];
+        cd_store_row row = {.device = x->device,
+                            .target = x->target,
+                            .target_tail = {"[]", 2},
+                            .operator_name = x->operator_name,
+                            .shape = x->shape,
+                            .dtype = x->dtype,
+                            .flop = -1,
+                            .known = true,
+                            .env = r->how->env,
+                            .line = x->line,
+                            .timestamp = x->timestamp};
+        cd_buf_clear(&key);
+        put_key(&key, x);
+        if (key.oom) st = CD_FAIL(err, ENOMEM, "workload key");
+        row.workload_key = (cd_str){key.p, key.n};
+        cd_store_latency_of(x->time_s, x->n, &row.latency);
+        if (x->runs > 0) of_summary(x, &row.latency);
+        row.latency.flags |= x->flags | (x->n > 1 ? CD_STORE_SUMMARY : 0);
+        if (!st) st = take_launches(r, &row, err);
+    }
+    cd_buf_free(&key);
+    return st;
+}
+
+void cd_store_launches_free(cd_store_launches *g) {
+    for (size_t i = 0; i < g->n; i++) cd_mem_free(g->group[i].time_s);
+    cd_mem_free(g->group);
+    cd_mem_free(g->slot);
+    cd_arena_free(&g->arena);
+}
 
 static cdmpp_status on_bad(void *ctx, cdmpp_status st, const cdmpp_err *e, cdmpp_err *err) {
     return cd_store_bad(ctx, st, e, err);

@@ -1,8 +1,316 @@
 /* Affine forms of index expressions. Simplifying here, with the values of unrolled copies known,
  * makes the text of vectorised and unrolled bodies short, and lets accesses share pointers. */
+#include <string.h>
+
 #include "profiler/codegen/code/code.h"
 
-#include <string.h>
+/* Interval arithmetic on expressions, saturating at the two infinities. Unknown variables and
+ * operators give everything, so that an answer is always safe. */
+
+static const cd_bound everything = {CD_NEG_INF, CD_INF};
+
+static bool inf(int64_t x) { return x == CD_INF || x == CD_NEG_INF; }
+static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* b > 0 */
+static int64_t floordiv(int64_t a, int64_t b) { return inf(a) ? a : cd_expr_floordiv(a, b); }
+static int64_t truncdiv(int64_t a, int64_t b) { return inf(a) ? a : a / b; }
+
+static cd_bound corners(cd_bound a, cd_bound b) {
+    const int64_t p = cd_const_int_bound_mul(a.lo, b.lo), q = cd_const_int_bound_mul(a.lo, b.hi),
+                  r = cd_const_int_bound_mul(a.hi, b.lo), s = cd_const_int_bound_mul(a.hi, b.hi);
+    return (cd_bound){lesser(lesser(p, q), lesser(r, s)), greater(greater(p, q), greater(r, s))};
+}
+
+/* Remainder of a division by one positive number; `floor`: never negative. Within one period it is
+ * exact. */
+static cd_bound remainder_of(cd_bound a, int64_t by, bool floor) {
+    if (a.lo >= 0 && a.hi < by) return a;
+    if (floor && !inf(a.lo) && !inf(a.hi) &&
+        cd_expr_floordiv(a.lo, by) == cd_expr_floordiv(a.hi, by))
+        return (cd_bound){cd_expr_floormod(a.lo, by), cd_expr_floormod(a.hi, by)};
+    return (cd_bound){floor || a.lo >= 0 ? 0 : -(by - 1), a.hi <= 0 && !floor ? 0 : by - 1};
+}
+
+static cd_bound quotient_range(const cd_expr *e, cd_bound a, cd_bound b) {
+    if (b.lo != b.hi || b.lo <= 0) return everything;
+    switch ((cd_expr_op)e->op) {
+    case CD_FDIV: return (cd_bound){floordiv(a.lo, b.lo), floordiv(a.hi, b.lo)};
+    case CD_DIV: return (cd_bound){truncdiv(a.lo, b.lo), truncdiv(a.hi, b.lo)};
+    default: return remainder_of(a, b.lo, e->op == CD_FMOD);
+    }
+}
+
+static cd_bound binary(const cd_codegen_ranges *r, const cd_expr *e) {
+    const cd_bound a = cd_codegen_range_of(r, e->a[0]), b = cd_codegen_range_of(r, e->a[1]);
+    switch ((cd_expr_op)e->op) {
+    case CD_ADD:
+        return (cd_bound){cd_const_int_bound_add(a.lo, b.lo), cd_const_int_bound_add(a.hi, b.hi)};
+    case CD_SUB:
+        return (cd_bound){cd_const_int_bound_add(a.lo, -b.hi), cd_const_int_bound_add(a.hi, -b.lo)};
+    case CD_MUL: return corners(a, b);
+    case CD_MIN: return (cd_bound){lesser(a.lo, b.lo), lesser(a.hi, b.hi)};
+    case CD_MAX: return (cd_bound){greater(a.lo, b.lo), greater(a.hi, b.hi)};
+    default: return quotient_range(e, a, b);
+    }
+}
+
+static cd_bound call(const cd_codegen_ranges *r, const cd_expr *e) {
+    if (!strcmp(e->u.name, "likely") && e->n == 1) return cd_codegen_range_of(r, e->a[0]);
+    if (!strcmp(e->u.name, "if_then_else") && e->n == 3)
+        return cd_const_int_bound_unite(cd_codegen_range_of(r, e->a[1]),
+                                        cd_codegen_range_of(r, e->a[2]));
+    return everything;
+}
+
+cd_bound cd_codegen_range_of(const cd_codegen_ranges *r, const cd_expr *e) {
+    if (cd_expr_dtype_is_float(e->type)) return everything;
+    switch ((cd_expr_op)e->op) {
+    case CD_INT: return (cd_bound){e->u.i, e->u.i};
+    case CD_VAR:
+        if (!r || e->u.i >= (int64_t)r->n || r->var[e->u.i].lo > r->var[e->u.i].hi)
+            return everything;
+        return r->var[e->u.i];
+    case CD_SELECT:
+        return cd_const_int_bound_unite(cd_codegen_range_of(r, e->a[1]),
+                                        cd_codegen_range_of(r, e->a[2]));
+    case CD_CAST:
+        return cd_expr_dtype_is_index(e->type) && cd_expr_dtype_is_index(e->a[0]->type)
+                   ? cd_codegen_range_of(r, e->a[0])
+                   : everything;
+    case CD_CALL: return call(r, e);
+    default: return cd_expr_op_is_arith((cd_expr_op)e->op) ? binary(r, e) : everything;
+    }
+}
+
+/* a < b or a <= b over ranges. */
+static int less(cd_bound a, cd_bound b, bool equal) {
+    if (equal ? a.hi <= b.lo : a.hi < b.lo) return 1;
+    if (equal ? a.lo > b.hi : a.lo >= b.hi) return 0;
+    return -1;
+}
+
+static int same(cd_bound a, cd_bound b) {
+    if (a.lo == a.hi && b.lo == b.hi && a.lo == b.lo) return 1;
+    return a.hi < b.lo || b.hi < a.lo ? 0 : -1;
+}
+
+static int compare(const cd_codegen_ranges *r, const cd_expr *e) {
+    const cd_bound a = cd_codegen_range_of(r, e->a[0]), b = cd_codegen_range_of(r, e->a[1]);
+    switch ((cd_expr_op)e->op) {
+    case CD_LT: return less(a, b, false);
+    case CD_LE: return less(a, b, true);
+    case CD_GT: return less(b, a, false);
+    case CD_GE: return less(b, a, true);
+    case CD_EQ: return same(a, b);
+    default: return same(a, b) < 0 ? -1 : !same(a, b);
+    }
+}
+
+static int logic(const cd_codegen_ranges *r, const cd_expr *e) {
+    const int a = cd_codegen_range_decide(r, e->a[0]), b = cd_codegen_range_decide(r, e->a[1]);
+    const int strong = e->op == CD_OR; /* what either operand decides alone */
+    if (a == strong || b == strong) return strong;
+    return a < 0 || b < 0 ? -1 : !strong;
+}
+
+int cd_codegen_range_decide(const cd_codegen_ranges *r, const cd_expr *cond) {
+    if (cond->op == CD_INT) return cond->u.i != 0;
+    if (cond->op == CD_CALL && !strcmp(cond->u.name, "likely") && cond->n == 1)
+        return cd_codegen_range_decide(r, cond->a[0]);
+    if (cond->op == CD_NOT) {
+        const int a = cd_codegen_range_decide(r, cond->a[0]);
+        return a < 0 ? -1 : !a;
+    }
+    if (cond->op == CD_AND || cond->op == CD_OR) return logic(r, cond);
+    if (!cd_expr_op_is_cmp((cd_expr_op)cond->op) || cd_expr_dtype_is_float(cond->a[0]->type))
+        return -1;
+    return compare(r, cond);
+}
+
+void cd_codegen_ranges_of_nest(const cd_ast *ast, cd_bound *var, uint32_t n_var) {
+    for (uint32_t v = 0; v < n_var; v++) var[v] = (cd_bound){1, 0};
+    for (int32_t k = 0; k < ast->n; k++) {
+        const cd_ast_node *n = &ast->node[k];
+        if (n->dead || (n->kind != CD_AST_FOR && n->kind != CD_AST_THREAD) ||
+            n->var->u.i >= (int64_t)n_var)
+            continue;
+        cd_bound *b = &var[n->var->u.i];
+        const int64_t hi = n->extent > 0 ? n->extent - 1 : 0;
+        if (b->lo > b->hi) *b = (cd_bound){0, hi};
+        else if (hi > b->hi) b->hi = hi; /* a thread axis that several nodes name */
+    }
+}
+
+/* Places the tensors of a nest: one walk over the nodes numbers variables and tensors in the order
+ * of their appearance, marks what is loaded and stored, and lays out the regions of REALIZE and
+ * ALLOC nodes. */
+
+#define MOST_ELEMENTS ((int64_t)1 << 40)
+
+typedef struct {
+    cd_arena *a;
+    cd_codegen_plan *p;
+    uint32_t n_order;
+    bool oom;
+} planner;
+
+void cd_codegen_clean_name(const char *name, char *out, size_t n) {
+    size_t k = 0;
+    for (; *name && k + 1 < n; name++) {
+        const char c = *name;
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        out[k] = letter || (c >= '0' && c <= '9' && k) ? c : '_';
+        k++;
+    }
+    if (n) out[k] = 0;
+}
+
+/* Which parallel, block and thread loops are around node k. */
+static unsigned under(const cd_ast *t, int32_t k) {
+    unsigned u = 0;
+    for (int32_t p = t->node[k].parent; p >= 0; p = t->node[p].parent) {
+        const cd_ast_node *n = &t->node[p];
+        if (n->kind == CD_AST_THREAD)
+            u |= cd_ast_tag_rank((cd_ast_tag)n->tag) ? CD_UNDER_THREAD : CD_UNDER_BLOCK;
+        if (n->kind == CD_AST_FOR && n->loop == CD_LOOP_PARALLEL && !n->dead)
+            u |= CD_UNDER_PARALLEL;
+    }
+    return u;
+}
+
+/* Memory by scope name, else by the loops around, as TVM's StorageRank. */
+static int rank_of(const char *scope, unsigned u) {
+    if (!strncmp(scope, "shared", 6)) return 1;
+    if (!strncmp(scope, "warp", 4)) return 2;
+    if (!strncmp(scope, "local", 5)) return 3;
+    if (*scope) return 0;
+    return u & CD_UNDER_THREAD ? 3 : u & CD_UNDER_BLOCK ? 1 : 0;
+}
+
+/* stride and elements from extent. */
+static cdmpp_status lay_out(planner *pl, cd_codegen_slot *s, int64_t *extent, cdmpp_err *err) {
+    int64_t *stride = CD_NEWN(pl->a, int64_t, s->n_dim + 1), n = 1;
+    if (!stride) return CD_FAIL(err, ENOMEM, "storage plan");
+    for (uint32_t d = s->n_dim; d-- > 0;) {
+        stride[d] = n;
+        if (extent[d] < 0 || (extent[d] && n > MOST_ELEMENTS / extent[d]))
+            return CD_FAIL(err, EUNSUPPORTED, "a tensor of more than 2^40 elements");
+        n *= extent[d];
+    }
+    s->extent = extent;
+    s->stride = stride;
+    s->elements = n;
+    return CDMPP_OK;
+}
+
+static cdmpp_status whole(planner *pl, cd_codegen_slot *s, const cd_nest_tensor *t,
+                          cdmpp_err *err) {
+    int64_t *extent = CD_NEWN(pl->a, int64_t, t->rank + 1);
+    if (!extent) return CD_FAIL(err, ENOMEM, "storage plan");
+    s->n_dim = t->rank;
+    if (t->rank) memcpy(extent, t->shape, t->rank * sizeof *extent);
+    return lay_out(pl, s, extent, err);
+}
+
+/* Lengths are literals in all that TVM makes; a symbolic one is replaced by the most it can be. */
+static cdmpp_status realized(planner *pl, cd_codegen_slot *s, const cd_ast_node *n,
+                             cdmpp_err *err) {
+    s->n_dim = n->n / 2;
+    int64_t *extent = CD_NEWN(pl->a, int64_t, s->n_dim + 1);
+    const cd_expr **min = CD_NEWN(pl->a, const cd_expr *, s->n_dim + 1);
+    if (!extent || !min) return CD_FAIL(err, ENOMEM, "storage plan");
+    for (uint32_t d = 0; d < s->n_dim; d++) {
+        min[d] = n->x[2 * d];
+        extent[d] = cd_codegen_range_of(&pl->p->ranges, n->x[2 * d + 1]).hi;
+        if (extent[d] == CD_INF) return CD_FAIL(err, EUNSUPPORTED, "a region of unknown size");
+    }
+    s->min = min;
+    return lay_out(pl, s, extent, err);
+}
+
+static void meet(planner *pl, uint32_t tensor) {
+    cd_codegen_slot *s = &pl->p->slot[tensor];
+    if (!s->used) s->order = pl->n_order++;
+    s->used = true;
+}
+
+static bool meet_load(void *ctx, const cd_expr *e) {
+    planner *pl = ctx;
+    if (e->op == CD_LOAD) {
+        meet(pl, (uint32_t)e->u.i);
+        pl->p->slot[e->u.i].loaded = true;
+    }
+    return true;
+}
+
+static void meet_all(planner *pl, const cd_ast_node *n) {
+    for (uint32_t k = 0; k < n->n; k++) cd_expr_visit(n->x[k], meet_load, pl);
+    if (n->e) cd_expr_visit(n->e, meet_load, pl);
+}
+
+static void bind(planner *pl, const cd_ast_node *n, uint32_t *n_var) {
+    uint32_t *number = &pl->p->var[n->var->u.i];
+    if (*number == UINT32_MAX) *number = (*n_var)++;
+    if (n->kind == CD_AST_THREAD) pl->p->has_thread = true;
+    if (n->kind == CD_AST_FOR && n->loop == CD_LOOP_PARALLEL) pl->p->has_parallel = true;
+}
+
+/* Parameters keep the layout of their whole shape, even where the nest realizes them. */
+static cdmpp_status walk(planner *pl, cdmpp_err *err) {
+    const cd_ast *t = pl->p->nest->ast;
+    uint32_t n_var = 0;
+    for (int32_t k = 0; k < t->n; k++) {
+        const cd_ast_node *n = &t->node[k];
+        if (n->dead) continue;
+        if (n->kind == CD_AST_FOR || n->kind == CD_AST_THREAD) bind(pl, n, &n_var);
+        if (n->kind == CD_AST_STORE) {
+            meet(pl, n->tensor);
+            pl->p->slot[n->tensor].stored = true;
+        }
+        if (n->kind == CD_AST_STORE || n->kind == CD_AST_IF || n->kind == CD_AST_EVAL)
+            meet_all(pl, n);
+        if (n->kind != CD_AST_REALIZE && n->kind != CD_AST_ALLOC) continue;
+        cd_codegen_slot *s = &pl->p->slot[n->tensor];
+        s->node = k;
+        s->under = under(t, k);
+        if (s->is_arg) continue;
+        s->rank =
+            n->kind == CD_AST_ALLOC ? 3 : rank_of(pl->p->nest->tensor[n->tensor].scope, s->under);
+        CD_TRY(realized(pl, s, n, err));
+    }
+    return CDMPP_OK;
+}
+
+/* A tensor that is used but has no region is an error of the nest. */
+cdmpp_status cd_codegen_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_plan *out,
+                                  cdmpp_err *err) {
+    planner pl = {.a = a, .p = out};
+    cd_bound *var = CD_NEWN(a, cd_bound, nest->n_var + 1);
+    *out = (cd_codegen_plan){.nest = nest,
+                             .n_slot = nest->n_tensor,
+                             .slot = CD_NEWN(a, cd_codegen_slot, nest->n_tensor + 1),
+                             .var = CD_NEWN(a, uint32_t, nest->n_var + 1)};
+    if (!var || !out->slot || !out->var) return CD_FAIL(err, ENOMEM, "storage plan");
+    memset(out->var, 0xff, (nest->n_var + 1) * sizeof *out->var);
+    cd_codegen_ranges_of_nest(nest->ast, var, nest->n_var);
+    out->ranges = (cd_codegen_ranges){nest->n_var, var};
+    for (uint32_t t = 0; t < nest->n_tensor; t++) {
+        cd_codegen_slot *s = &out->slot[t];
+        *s = (cd_codegen_slot){.node = -1,
+                               .arg = nest->tensor[t].arg,
+                               .is_arg = nest->tensor[t].arg >= 0,
+                               .dtype = nest->tensor[t].dtype};
+        if (s->is_arg) CD_TRY(whole(&pl, s, &nest->tensor[t], err));
+    }
+    CD_TRY(walk(&pl, err));
+    for (uint32_t t = 0; t < nest->n_tensor; t++)
+        if (out->slot[t].used && !out->slot[t].is_arg && out->slot[t].node < 0)
+            return CD_FAIL(err, EUNSUPPORTED, "tensor \"%.60s\" is used but stored nowhere",
+                           nest->tensor[t].name);
+    return CDMPP_OK;
+}
 
 cdmpp_status cd_codegen_env_init(cd_codegen_env *v, const cd_ast *ast, uint32_t n_var,
                                  cdmpp_err *err) {

@@ -1,11 +1,233 @@
 /* The GPU generator's entry: buffers, and one kernel after the other, each with its head,
  * declarations and body. OpenCL and CUDA differ only in words: qualifiers, barriers, vector
  * types. */
-#include "profiler/codegen/gpu/codegen_gpu_internal.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "profiler/codegen/gpu/codegen_gpu_internal.h"
+
+/* Studies one kernel: its thread axes and virtual threads, which tensors it loads and stores, which
+ * of them need a copy for each virtual thread. It also refuses what TVM's own checks refuse. */
+
+bool cd_gpu_is_shared(const cd_gpu *g, uint32_t tensor) {
+    return g->plan.slot[tensor].is_arg || g->plan.slot[tensor].rank < 3;
+}
+
+/* ---- axes ---- */
+
+static cdmpp_status add_vthread(cd_gpu *g, const cd_ast_node *n, cdmpp_err *err) {
+    uint8_t *number = &g->vt[n->var->u.i];
+    if (!cd_expr_is_int(n->extent_e))
+        return CD_FAIL(err, EUNSUPPORTED, "virtual threads without a constant number");
+    if (*number || n->extent <= 1) return CDMPP_OK;
+    if (g->n_vt == CD_GPU_MAX_VTHREAD)
+        return CD_FAIL(err, EUNSUPPORTED, "more than %d virtual thread axes", CD_GPU_MAX_VTHREAD);
+    g->vt_extent[g->n_vt] = n->extent;
+    *number = (uint8_t)++g->n_vt;
+    return CDMPP_OK;
+}
+
+static cdmpp_status add_axis(cd_gpu *g, const cd_ast_node *n, cdmpp_err *err) {
+    g->tag[n->var->u.i] = (uint8_t)(n->tag + 1);
+    if (n->tag == CD_AST_TAG_VTHREAD) return add_vthread(g, n, err);
+    if (!cd_expr_is_int(n->extent_e) || n->extent < 1)
+        return CD_FAIL(err, EUNSUPPORTED, "%s without a constant length",
+                       cd_ast_tag_name((cd_ast_tag)n->tag));
+    if (g->extent[n->tag] && g->extent[n->tag] != n->extent)
+        return CD_FAIL(err, EREJECTED, "%s has extents %lld and %lld in one kernel",
+                       cd_ast_tag_name((cd_ast_tag)n->tag), (long long)g->extent[n->tag],
+                       (long long)n->extent);
+    g->extent[n->tag] = n->extent;
+    return CDMPP_OK;
+}
+
+/* ---- virtual threads ---- */
+
+static uint32_t vt_of(const cd_gpu *g, const cd_expr *e) {
+    uint32_t m = 0;
+    if (e->op == CD_VAR)
+        return e->u.i < (int64_t)g->plan.nest->n_var && g->vt[e->u.i] ? 1U << (g->vt[e->u.i] - 1)
+                                                                      : 0;
+    if (e->op == CD_LOAD) m = g->vt_mask[e->u.i];
+    if (!(e->flags & (CD_EXPR_HAS_VAR | CD_EXPR_HAS_LOAD))) return 0;
+    for (uint32_t k = 0; k < e->n; k++) m |= vt_of(g, e->a[k]);
+    return m;
+}
+
+uint32_t cd_gpu_vt_around(const cd_gpu *g, int32_t k) {
+    uint32_t m = 0;
+    for (int32_t p = g->t->node[k].parent; p >= 0; p = g->t->node[p].parent) {
+        const cd_ast_node *n = &g->t->node[p];
+        if (n->kind == CD_AST_THREAD && n->tag == CD_AST_TAG_VTHREAD && g->vt[n->var->u.i])
+            m |= 1U << (g->vt[n->var->u.i] - 1);
+    }
+    return m;
+}
+
+uint32_t cd_gpu_vt_of_node(const cd_gpu *g, int32_t k) {
+    const cd_ast_node *n = &g->t->node[k];
+    uint32_t m = n->e ? vt_of(g, n->e) : 0;
+    if (n->kind == CD_AST_STORE) m |= g->vt_mask[n->tensor];
+    for (uint32_t i = 0; i < n->n; i++) m |= vt_of(g, n->x[i]);
+    return m;
+}
+
+/* A fixed point: copies of one tensor may make another one depend on the virtual thread. */
+static void spread(cd_gpu *g) {
+    for (bool more = true; more;) {
+        more = false;
+        for (int32_t k = g->begin; k < g->end; k++) {
+            const cd_ast_node *n = &g->t->node[k];
+            uint32_t result = 0;
+            const cd_te_reducer *r = NULL;
+            const bool call = n->kind == CD_AST_EVAL && !cd_gpu_allreduce(g, k, &result, &r, NULL);
+            if (n->dead || (n->kind != CD_AST_STORE && !call)) continue;
+            for (uint32_t o = 0; o < (call ? r->n : 1); o++) {
+                const uint32_t tensor = call ? result + o : n->tensor,
+                               m = cd_gpu_vt_of_node(g, k) & g->around[tensor];
+                more |= (m & ~g->vt_mask[tensor]) != 0;
+                g->vt_mask[tensor] |= m;
+            }
+        }
+    }
+}
+
+/* ---- tensors ---- */
+
+static bool note_load(void *ctx, const cd_expr *e) {
+    cd_gpu *g = ctx;
+    if (e->op == CD_LOAD) g->use[e->u.i] |= CD_GPU_LOADED;
+    return true;
+}
+
+static void note_uses(cd_gpu *g, int32_t k) {
+    const cd_ast_node *n = &g->t->node[k];
+    if (n->kind != CD_AST_STORE && n->kind != CD_AST_IF && n->kind != CD_AST_EVAL) return;
+    if (n->kind == CD_AST_STORE) g->use[n->tensor] |= CD_GPU_STORED;
+    for (uint32_t i = 0; i < n->n; i++) cd_expr_visit(n->x[i], note_load, g);
+    if (n->kind != CD_AST_EVAL) cd_expr_visit(n->e, note_load, g);
+}
+
+/* The store of the reduced values comes right behind. */
+static const cd_ast_node *store_behind(const cd_gpu *g, int32_t k) {
+    do k++;
+    while (k < g->t->n && (g->t->node[k].dead || g->t->node[k].kind != CD_AST_STORE));
+    return k < g->t->n ? &g->t->node[k] : NULL;
+}
+
+cdmpp_status cd_gpu_allreduce(const cd_gpu *g, int32_t k, uint32_t *result, const cd_te_reducer **r,
+                              cdmpp_err *err) {
+    const cd_ast_node *n = &g->t->node[k], *store = store_behind(g, k);
+    *r = store ? g->plan.nest->tensor[store->tensor].reducer : NULL;
+    if (!*r || !n->e->n || n->e->a[0]->op != CD_LOAD || n->n < (*r)->n)
+        return CD_FAIL(err, EUNSUPPORTED, "an evaluation that is no reduction over threads");
+    *result = (uint32_t)n->e->a[0]->u.i;
+    return CDMPP_OK;
+}
+
+/* A thread axis that is reduced must not index the result. */
+static cdmpp_status note_result(cd_gpu *g, int32_t k, cdmpp_err *err) {
+    uint32_t result = 0;
+    const cd_te_reducer *r = NULL;
+    CD_TRY(cd_gpu_allreduce(g, k, &result, &r, err));
+    const cd_ast_node *n = &g->t->node[k], *store = store_behind(g, k);
+    for (uint32_t i = r->n; i < n->n; i++)
+        for (uint32_t d = 0; d < store->n; d++)
+            if (n->x[i]->op == CD_VAR && cd_expr_uses(store->x[d], n->x[i]))
+                return CD_FAIL(err, EREJECTED, "a thread axis that is reduced and kept");
+    for (uint32_t o = 0; o < r->n; o++) g->use[result + o] |= CD_GPU_STORED;
+    return CDMPP_OK;
+}
+
+/* Memory that a kernel cannot have. */
+static cdmpp_status check_places(const cd_gpu *g, cdmpp_err *err) {
+    for (uint32_t t = 0; t < g->plan.n_slot; t++) {
+        const cd_codegen_slot *s = &g->plan.slot[t];
+        if (!g->use[t] || s->is_arg) continue;
+        if (s->node >= g->begin && s->node < g->end && s->rank == 0)
+            return CD_FAIL(err, EUNSUPPORTED, "global memory for \"%.60s\" inside a kernel",
+                           g->plan.nest->tensor[t].name);
+        if ((s->node < g->begin || s->node >= g->end) && s->rank > 0)
+            return CD_FAIL(err, EREJECTED, "memory of a block for \"%.60s\" outside of all blocks",
+                           g->plan.nest->tensor[t].name);
+    }
+    return CDMPP_OK;
+}
+
+/* ---- axes that are bound twice ---- */
+
+typedef struct {
+    const cd_gpu *g;
+    const cd_expr *bound[CD_AST_TAG_COUNT]; /* what the innermost node above binds */
+    bool clash;
+} clash_ctx;
+
+static bool find_clash(void *ctx, const cd_expr *e) {
+    clash_ctx *c = ctx;
+    const uint8_t tag =
+        e->op == CD_VAR && e->u.i < (int64_t)c->g->plan.nest->n_var ? c->g->tag[e->u.i] : 0;
+    if (tag && tag != CD_AST_TAG_VTHREAD + 1 && c->bound[tag - 1] != e) c->clash = true;
+    return !c->clash;
+}
+
+/* Registers of which every thread would fill a part, for all to read. */
+static bool shares_out_registers(const cd_gpu *g, int32_t k) {
+    const cd_ast_node *n = &g->t->node[k];
+    const cd_codegen_slot *s = &g->plan.slot[n->tensor];
+    if (n->kind != CD_AST_STORE || s->is_arg || s->rank != 3) return false;
+    for (int32_t p = n->parent; p > s->node; p = g->t->node[p].parent)
+        for (uint32_t d = 0; d < n->n && g->t->node[p].kind == CD_AST_THREAD &&
+                             g->t->node[p].tag != CD_AST_TAG_VTHREAD;
+             d++)
+            if (cd_expr_uses(n->x[d], g->t->node[p].var)) return true;
+    return false;
+}
+
+/* Memory that threads fill for each other without sharing it, and statements in two turns of one
+ * axis, have no meaning. */
+static cdmpp_status check_axes(const cd_gpu *g, cdmpp_err *err) {
+    for (int32_t k = g->begin; k < g->end; k++) {
+        const cd_ast_node *n = &g->t->node[k];
+        clash_ctx c = {.g = g};
+        if (n->dead || (n->kind != CD_AST_STORE && n->kind != CD_AST_IF)) continue;
+        for (int32_t p = n->parent; p >= 0; p = g->t->node[p].parent)
+            if (g->t->node[p].kind == CD_AST_THREAD && !c.bound[g->t->node[p].tag])
+                c.bound[g->t->node[p].tag] = g->t->node[p].var;
+        for (uint32_t i = 0; i < n->n; i++) cd_expr_visit(n->x[i], find_clash, &c);
+        cd_expr_visit(n->e, find_clash, &c);
+        if (c.clash)
+            return CD_FAIL(err, EREJECTED, "a statement below two loops over the same thread axis");
+        if (shares_out_registers(g, k))
+            return CD_FAIL(err, EREJECTED, "local memory that threads fill for each other");
+    }
+    return CDMPP_OK;
+}
+
+/* The nodes once, then tensors, then the checks. */
+cdmpp_status cd_gpu_kernel_study(cd_gpu *g, cdmpp_err *err) {
+    const uint32_t n_slot = g->plan.n_slot;
+    memset(g->extent, 0, sizeof g->extent);
+    memset(g->vt, 0, g->plan.nest->n_var);
+    memset(g->vt_mask, 0, n_slot * sizeof *g->vt_mask);
+    memset(g->use, 0, n_slot);
+    g->n_vt = 0;
+    g->active = 0;
+    for (int32_t k = g->begin; k < g->end; k++) {
+        const cd_ast_node *n = &g->t->node[k];
+        if (n->dead) continue;
+        if (n->kind == CD_AST_THREAD) CD_TRY(add_axis(g, n, err));
+        note_uses(g, k);
+        if (n->kind == CD_AST_EVAL) CD_TRY(note_result(g, k, err));
+    }
+    for (uint32_t t = 0; t < n_slot; t++) {
+        const cd_codegen_slot *s = &g->plan.slot[t];
+        g->around[t] = s->node >= 0 && !s->is_arg ? cd_gpu_vt_around(g, s->node) : 0;
+    }
+    if (g->n_vt) spread(g);
+    CD_TRY(check_axes(g, err));
+    return check_places(g, err);
+}
 
 static const cd_ast_tag block_tag[3] = {CD_AST_TAG_BX, CD_AST_TAG_BY, CD_AST_TAG_BZ};
 static const cd_ast_tag thread_tag[3] = {CD_AST_TAG_TX, CD_AST_TAG_TY, CD_AST_TAG_TZ};
@@ -269,5 +491,158 @@ cdmpp_status cd_codegen_gpu(const cd_nest *nest, cd_dialect dialect, const char 
     cd_gpu g = {.code = out, .dialect = dialect, .name = name, .a = &out->arena, .t = nest->ast};
     const cdmpp_status st = generate(&g, nest, err);
     if (st) cd_codegen_code_free(out);
+    return st;
+}
+
+/* tvm_thread_allreduce: every thread of a group puts its part into shared memory,
+ * a tree folds them, every thread reads the result (TVM's LowerThreadAllreduce). */
+
+typedef struct {
+    int64_t length, threads; /* of the group; of the block */
+    /* number of a thread in its group; of it in the block, groups apart */
+    cd_buf rank, thread;
+} group;
+
+/* Linear numbers: the axes that are reduced vary fastest. */
+static void add_axis_reduce(cd_buf *out, int64_t *stride, const cd_gpu *g, cd_ast_tag tag) {
+    if (g->extent[tag] <= 1) return;
+    cd_buf_putf(out, "%s%s*%lld", out->n ? " + " : "", cd_gpu_tag_text(tag), (long long)*stride);
+    *stride *= g->extent[tag];
+}
+
+static cdmpp_status make_group(const cd_gpu *g, int32_t k, uint32_t n_out, group *r,
+                               cdmpp_err *err) {
+    const cd_ast_node *n = &g->t->node[k];
+    bool reduced[CD_AST_TAG_COUNT] = {false};
+    int64_t stride = 1;
+    for (uint32_t i = n_out; i < n->n; i++) {
+        if (n->x[i]->op == CD_INT) continue; /* of length one */
+        const uint8_t tag = n->x[i]->op == CD_VAR ? g->tag[n->x[i]->u.i] : 0;
+        if (!tag || tag - 1 == CD_AST_TAG_VTHREAD || cd_ast_tag_rank((cd_ast_tag)(tag - 1)) == 0)
+            return CD_FAIL(err, EUNSUPPORTED,
+                           "a reduction over something else than the threads of a block");
+        reduced[tag - 1] = true;
+    }
+    for (int t = 0; t < CD_AST_TAG_COUNT; t++)
+        if (reduced[t]) add_axis_reduce(&r->rank, &stride, g, (cd_ast_tag)t);
+    r->length = stride;
+    if (r->rank.n) cd_buf_put(&r->thread, r->rank.p, r->rank.n);
+    for (int t = 0; t < CD_AST_TAG_COUNT; t++)
+        if (!reduced[t] && t != CD_AST_TAG_VTHREAD && cd_ast_tag_rank((cd_ast_tag)t))
+            add_axis_reduce(&r->thread, &stride, g, (cd_ast_tag)t);
+    r->threads = stride;
+    return r->rank.oom || r->thread.oom ? CD_FAIL(err, ENOMEM, "code") : CDMPP_OK;
+}
+
+static void free_group(group *r) {
+    cd_buf_free(&r->rank);
+    cd_buf_free(&r->thread);
+}
+
+/* One array for each component of the reduction, an element a thread; groups of length 1 need
+ * none. */
+cdmpp_status cd_gpu_declare_allreduce(cd_gpu *g, int32_t k, int64_t *bytes, cdmpp_err *err) {
+    uint32_t result = 0;
+    const cd_te_reducer *red = NULL;
+    group r = {0};
+    CD_TRY(cd_gpu_allreduce(g, k, &result, &red, err));
+    const cdmpp_status st = make_group(g, k, red->n, &r, err);
+    for (uint32_t o = 0; !st && r.length > 1 && o < red->n; o++) {
+        const cd_dtype t = g->plan.slot[result + o].dtype;
+        cd_gpu_line(g, "%s %s r%d_%u[%lld];",
+                    g->dialect == CD_DIALECT_OPENCL ? "__local" : "__shared__",
+                    cd_codegen_value_type(g->dialect, t), k - g->begin, o, (long long)r.threads);
+        *bytes += r.threads * (int64_t)cd_expr_dtype_bytes(t);
+    }
+    free_group(&r);
+    return st;
+}
+
+static cdmpp_status write_parts(cd_gpu *g, int32_t k, const cd_te_reducer *red, const group *r,
+                                cdmpp_err *err) {
+    for (uint32_t o = 0; o < red->n; o++) {
+        cd_gpu_indent(g);
+        cd_buf_putf(g->w.out, "r%d_%u[%s] = ", k - g->begin, o, r->thread.p);
+        CD_TRY(cd_codegen_expr_write(&g->w, g->t->node[k].x[o], err));
+        cd_buf_puts(g->w.out, ";\n");
+    }
+    return CDMPP_OK;
+}
+
+/* The two sides by name, so that every component is computed from the old ones. */
+static cdmpp_status write_fold(cd_gpu *g, int32_t k, uint32_t result, const cd_te_reducer *red,
+                               const group *r, cdmpp_err *err) {
+    cdmpp_status st = CDMPP_OK;
+    for (uint32_t o = 0; o < red->n; o++) {
+        const char *type = cd_codegen_value_type(g->dialect, g->plan.slot[result + o].dtype);
+        cd_gpu_line(g, "const %s a%u = r%d_%u[%s], b%u = r%d_%u[%s + s];", type, o, k - g->begin, o,
+                    r->thread.p, o, k - g->begin, o, r->thread.p);
+    }
+    g->reducer = red;
+    for (uint32_t o = 0; o < red->n && !st; o++) {
+        cd_gpu_indent(g);
+        cd_buf_putf(g->w.out, "r%d_%u[%s] = ", k - g->begin, o, r->thread.p);
+        st = cd_codegen_expr_write(&g->w, red->result[o], err);
+        cd_buf_puts(g->w.out, ";\n");
+    }
+    g->reducer = NULL;
+    return st;
+}
+
+/* Halves the number of parts in each step; the length need not be a power of two. */
+static cdmpp_status write_tree(cd_gpu *g, int32_t k, uint32_t result, const cd_te_reducer *red,
+                               const group *r, cdmpp_err *err) {
+    int64_t half = 1;
+    while (half * 2 < r->length) half *= 2;
+    cd_gpu_write_barrier(g);
+    cd_gpu_line(g, "for (int s = %lld; s > 0; s >>= 1) {", (long long)half);
+    g->indent++;
+    cd_gpu_line(g, "if (%s < s && %s + s < %lld) {", r->rank.p, r->rank.p, (long long)r->length);
+    g->indent++;
+    CD_TRY(write_fold(g, k, result, red, r, err));
+    g->indent--;
+    cd_gpu_line(g, "}");
+    cd_gpu_write_barrier(g);
+    g->indent--;
+    cd_gpu_line(g, "}");
+    return CDMPP_OK;
+}
+
+/* The result's only element; `from`: text of a group's first part, or an expression. */
+static cdmpp_status write_result(cd_gpu *g, int32_t k, uint32_t tensor, uint32_t o, const group *r,
+                                 cdmpp_err *err) {
+    const cd_ast_node *alloc = &g->t->node[g->plan.slot[tensor].node];
+    cd_gpu_indent(g);
+    CD_TRY(cd_gpu_write_element(g, tensor, &alloc->x[0], alloc->n / 2, err));
+    if (r->length > 1)
+        cd_buf_putf(g->w.out, " = r%d_%u[%s - (%s)];\n", k - g->begin, o, r->thread.p, r->rank.p);
+    else {
+        cd_buf_puts(g->w.out, " = ");
+        CD_TRY(cd_codegen_expr_write(&g->w, g->t->node[k].x[o], err));
+        cd_buf_puts(g->w.out, ";\n");
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status write_all(cd_gpu *g, int32_t k, uint32_t result, const cd_te_reducer *red,
+                              const group *r, cdmpp_err *err) {
+    if (r->length > 1) {
+        CD_TRY(write_parts(g, k, red, r, err));
+        CD_TRY(write_tree(g, k, result, red, r, err));
+    }
+    for (uint32_t o = 0; o < red->n; o++)
+        if (g->plan.slot[result + o].used) CD_TRY(write_result(g, k, result + o, o, r, err));
+    if (r->length > 1) cd_gpu_write_barrier(g); /* the parts are free again */
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_gpu_write_allreduce(cd_gpu *g, int32_t k, cdmpp_err *err) {
+    uint32_t result = 0;
+    const cd_te_reducer *red = NULL;
+    group r = {0};
+    CD_TRY(cd_gpu_allreduce(g, k, &result, &red, err));
+    cdmpp_status st = make_group(g, k, red->n, &r, err);
+    if (!st) st = write_all(g, k, result, red, &r, err);
+    free_group(&r);
     return st;
 }

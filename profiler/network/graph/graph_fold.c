@@ -6,6 +6,155 @@
 
 #include "profiler/network/graph/graph_call_internal.h"
 
+/* Content of folded tensors: memory for it, walking over positions, wrapping and rounding to the
+ * type. There is a limit for one tensor and one for all, so that a hostile file cannot use up the
+ * memory. */
+
+cdmpp_status cd_graph_call_content(cd_graph_call *c, uint32_t o, int64_t **v, double **f,
+                                   cdmpp_err *err) {
+    cd_graph_tensor *t = &c->out[o];
+    const int64_t n = cd_graph_shape_elements(&t->shape);
+    *v = NULL;
+    *f = NULL;
+    if (!cd_graph_type_is_computed(t->dtype) || n > CD_GRAPH_MAX_VALUE ||
+        n > CD_GRAPH_MAX_VALUES - c->g->n_value)
+        return CDMPP_OK;
+    /* one more: empty content is content */
+    void *p = cd_arena_zalloc(&c->g->arena, (size_t)n + 1, sizeof(int64_t));
+    if (!p) return CD_FAIL(err, ENOMEM, "content of %lld elements", (long long)n);
+    c->g->n_value += n;
+    if (cd_expr_dtype_is_float(t->dtype)) t->fvalue = *f = p;
+    else t->value = *v = p;
+    return CDMPP_OK;
+}
+
+bool cd_graph_call_may_read(cd_graph_call *c, int64_t n) {
+    if (n > CD_GRAPH_MAX_STEPS - c->g->n_step) return false;
+    c->g->n_step += n;
+    return true;
+}
+
+void cd_graph_call_share_content(cd_graph_call *c, uint32_t i) {
+    const cd_graph_tensor *t = cd_graph_call_input(c, i);
+    c->out[0].value = t->value;
+    c->out[0].fvalue = t->fvalue;
+}
+
+bool cd_graph_shape_next(const cd_graph_shape *s, int64_t *at) {
+    for (uint32_t d = s->rank; d > 0; d--) {
+        if (++at[d - 1] < s->dim[d - 1]) return true;
+        at[d - 1] = 0;
+    }
+    return false;
+}
+
+int64_t cd_graph_shape_offset(const cd_graph_shape *s, uint32_t rank, const int64_t *at) {
+    int64_t k = 0;
+    for (uint32_t d = 0; d < s->rank; d++)
+        k = k * s->dim[d] + (s->dim[d] == 1 ? 0 : at[rank - s->rank + d]);
+    return k;
+}
+
+int64_t cd_graph_type_wrap(cd_dtype t, int64_t v) {
+    const unsigned bits = cd_expr_dtype_bits(t);
+    if (bits >= 64) return v;
+    if (bits == 1) return v != 0;
+    const uint64_t mask = ((uint64_t)1 << bits) - 1, low = (uint64_t)v & mask;
+    if (cd_expr_dtype_kind(t) == CD_T_UINT || !(low >> (bits - 1))) return (int64_t)low;
+    return (int64_t)(low | ~mask);
+}
+
+double cd_graph_type_round(cd_dtype t, double v) { return t == CD_F32 ? (double)(float)v : v; }
+
+cdmpp_status cd_graph_call_gather(cd_graph_call *c, uint32_t i, cd_graph_gather_fn *from,
+                                  const void *ctx, cdmpp_err *err) {
+    const cd_graph_tensor *x = cd_graph_call_input(c, i);
+    const cd_graph_shape *s = &c->out[0].shape;
+    int64_t *v, at[CD_GRAPH_MAX_RANK] = {0}, n = cd_graph_shape_elements(s);
+    double *f;
+    if (cd_expr_dtype_is_float(c->out[0].dtype) != (x->fvalue != NULL)) return CDMPP_OK;
+    CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
+    if (!v && !f) return CDMPP_OK;
+    for (int64_t k = 0; k < n; k++, cd_graph_shape_next(s, at)) {
+        const int64_t j = from(ctx, at);
+        if (j < 0) continue; /* stays 0 */
+        if (f) f[k] = x->fvalue[j];
+        else v[k] = x->value[j];
+    }
+    return CDMPP_OK;
+}
+
+/* Reductions of known content: ReduceProd over a shape is how many exporters ask for a size. */
+
+enum { SUM, MEAN, PROD, MIN, MAX, KINDS };
+static const char *const names[KINDS] = {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMin",
+                                         "ReduceMax"};
+
+static double real_step(int kind, double a, double b) {
+    switch (kind) {
+    case PROD: return a * b;
+    case MIN: return a < b ? a : b;
+    case MAX: return a > b ? a : b;
+    default: return a + b;
+    }
+}
+
+static int64_t int_step(int kind, int64_t a, int64_t b) {
+    switch (kind) {
+    case PROD: return (int64_t)((uint64_t)a * (uint64_t)b);
+    case MIN: return a < b ? a : b;
+    case MAX: return a > b ? a : b;
+    default: return (int64_t)((uint64_t)a + (uint64_t)b);
+    }
+}
+
+/* Element of the result that operand element `at` belongs to. */
+static int64_t target(const cd_graph_shape *x, uint32_t gone, const int64_t *at) {
+    int64_t k = 0;
+    for (uint32_t d = 0; d < x->rank; d++)
+        if (!(gone >> d & 1)) k = k * x->dim[d] + at[d];
+    return k;
+}
+
+static uint32_t reduced(const cd_graph_call *c) {
+    const cd_graph_attr *a = cd_graph_call_attr(c, "axes");
+    uint32_t mask = 0;
+    for (uint32_t i = 0; a && i < a->n; i++) mask |= 1U << a->ints[i];
+    return mask;
+}
+
+/* One pass over the operand: each element goes to the element of the result that it belongs to.
+ * `seen` tells the first one, so no identity is needed. A mean of integers is truncated, as C
+ * division does. */
+cdmpp_status cd_graph_fold_reduce(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
+    const int64_t n = cd_graph_shape_elements(&x->shape),
+                  m = cd_graph_shape_elements(&c->out[0].shape);
+    const uint32_t gone = reduced(c);
+    int64_t *v, at[CD_GRAPH_MAX_RANK] = {0};
+    double *f;
+    int kind = 0;
+    while (kind < KINDS && strcmp(names[kind], c->op)) kind++;
+    if (kind == KINDS || n == 0 || m == 0) return CDMPP_OK;
+    CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
+    bool *seen = CD_NEWN(&c->g->arena, bool, (size_t)(v || f ? m : 0) + 1);
+    if (!seen) return CD_FAIL(err, ENOMEM, "a reduction");
+    for (int64_t k = 0; k < n && (v || f); k++, cd_graph_shape_next(&x->shape, at)) {
+        const int64_t j = target(&x->shape, gone, at);
+        if (f)
+            f[j] = seen[j] ? cd_graph_type_round(x->dtype, real_step(kind, f[j], x->fvalue[k]))
+                           : x->fvalue[k];
+        if (v) v[j] = seen[j] ? int_step(kind, v[j], x->value[k]) : x->value[k];
+        seen[j] = true;
+    }
+    for (int64_t k = 0; k < m && kind == MEAN; k++) {
+        if (f) f[k] = cd_graph_type_round(x->dtype, f[k] / ((double)n / (double)m));
+        if (v) v[k] /= n / m;
+    }
+    for (int64_t k = 0; k < m && v; k++) v[k] = cd_graph_type_wrap(x->dtype, v[k]);
+    return CDMPP_OK;
+}
+
 typedef bool int_op(int64_t a, int64_t b, int64_t *out); /* false: not defined */
 typedef double real_op(double a, double b);
 

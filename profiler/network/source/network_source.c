@@ -1,13 +1,297 @@
 /* Reads networks by name. For training the graph of an iteration takes the place of the network's,
  * and both lists of what is missing become one, so that callers need not know which step could not
  * take an operator. */
-#include "profiler/network/source/source.h"
-
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/io/io.h"
+#include "profiler/host/host.h"
 #include "profiler/network/gradient/gradient.h"
+#include "profiler/network/source/source.h"
 #include "profiler/network/zoo/zoo.h"
+
+/* Files of other frameworks that a user may give for a network: by their first bytes, where these
+ * say it, else by the end of the name. Each has the one line that makes an ONNX file of it. Nothing
+ * of them is read beyond the first kilobyte. */
+
+enum { FIRST = 1024, MOST = 40 }; /* of a name in a message */
+
+typedef struct {
+    unsigned char p[FIRST];
+    size_t n;
+} bytes;
+
+static bool begins(const bytes *b, size_t at, const char *magic, size_t n) {
+    return b->n >= at + n && !memcmp(b->p + at, magic, n);
+}
+static bool holds(const bytes *b, const char *word) {
+    return memmem(b->p, b->n, word, strlen(word)) != NULL;
+}
+
+static bool is_zip(const bytes *b) { return begins(b, 0, "PK\3\4", 4); }
+static bool is_torch(const bytes *b) {
+    return (is_zip(b) && (holds(b, "data.pkl") || holds(b, "constants.pkl"))) ||
+           begins(b, 0, "\200\2\212\12\154\374\234\106\371\40\152\250\120\31", 14);
+}
+static bool is_exported(const bytes *b) {
+    return is_zip(b) && (holds(b, "serialized_exported_program") || holds(b, "archive_format") ||
+                         holds(b, "archive_version"));
+}
+static bool is_keras(const bytes *b) { return is_zip(b) && holds(b, "metadata.json"); }
+static bool is_hdf5(const bytes *b) { return begins(b, 0, "\211HDF\r\n\32\n", 8); }
+static bool is_tflite(const bytes *b) { return begins(b, 4, "TFL3", 4); }
+static bool is_gguf(const bytes *b) { return begins(b, 0, "GGUF", 4); }
+/* A length in 8 bytes, then JSON. */
+static bool is_safetensors(const bytes *b) { return begins(b, 6, "\0\0{\"", 4); }
+/* Nodes of a GraphDef come first; a SavedModel begins with version 1, where ONNX has 3 or more. */
+static bool is_tensorflow(const bytes *b) {
+    return begins(b, 0, "\12", 1) || begins(b, 0, "\10\1\22", 3);
+}
+
+typedef struct {
+    const char *ends;           /* endings of the name, "|" between */
+    bool (*is)(const bytes *b); /* by content; NULL: the name decides alone */
+    bool both;                  /* the content alone says too little */
+    const char *what, *how;     /* how: %s is the file without its ending, twice */
+} form;
+
+static const form forms[] = {
+    {".pt2", is_exported, false, "a PyTorch program of torch.export",
+     "in Python: torch.onnx.export(torch.export.load(\"%s.pt2\"), f=\"%s.onnx\", dynamo=True)"},
+    {".pt|.pth|.ckpt", is_torch, false, "a PyTorch file",
+     "in Python, with the module of %s: torch.onnx.export(module, (example_input,), \"%s.onnx\")"},
+    {".keras", is_keras, false, "a Keras model",
+     "in Python: keras.saving.load_model(\"%s.keras\").export(\"%s.onnx\", format=\"onnx\")"},
+    {".h5|.hdf5", is_hdf5, false, "an HDF5 file, as of Keras",
+     "python3 -m tf2onnx.convert --keras %s.h5 --output %s.onnx"},
+    {".tflite", is_tflite, false, "a TensorFlow Lite model",
+     "python3 -m tf2onnx.convert --tflite %s.tflite --output %s.onnx"},
+    {".gguf", is_gguf, false, "weights of a language model (GGUF)", NULL},
+    {".safetensors", is_safetensors, false, "weights (safetensors)", NULL},
+    {".pb", is_tensorflow, true, "a TensorFlow graph",
+     "python3 -m tf2onnx.convert --graphdef %s.pb --inputs NAME:0 --outputs NAME:0 --output "
+     "%s.onnx"},
+    {".mlmodel", NULL, false, "a Core ML model",
+     "in Python: "
+     "onnxmltools.utils.save_model(onnxmltools.convert_coreml(coremltools.utils.load_spec(\"%s."
+     "mlmodel\")), \"%s.onnx\")"},
+};
+
+static const char *ending(const char *path) {
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    return dot ? dot : "";
+}
+
+static bool ends_so(const form *f, const char *path) {
+    const char *end = ending(path);
+    for (const char *p = f->ends; *end && p; p = strchr(p, '|'), p = p ? p + 1 : NULL)
+        if (strcspn(p, "|") == strlen(end) && !strncasecmp(p, end, strlen(end))) return true;
+    return false;
+}
+
+static bool is_form(const form *f, const char *path, const bytes *b) {
+    const bool name = ends_so(f, path), content = f->is && f->is(b);
+    return f->both ? name && content : content || (name && (!f->is || !b->n || is_zip(b)));
+}
+
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* config.json of the same folder says what the weights are of. */
+static cdmpp_status of_weights(const char *path, const form *f, cdmpp_err *err) {
+    char config[100];
+    struct stat st;
+    const size_t folder = (size_t)(base_of(path) - path);
+    const bool there = folder + 12 < sizeof config &&
+                       snprintf(config, sizeof config, "%.*sconfig.json", (int)folder, path) > 0 &&
+                       !stat(config, &st);
+    return CD_FAIL(err, EUSAGE,
+                   "%s, without the network: give the config.json %s: cdmpp-replay %s --gpu h100",
+                   f->what, there ? "beside them" : "that is published with them",
+                   there ? config : "config.json");
+}
+
+static cdmpp_status of_network(const char *path, const form *f, cdmpp_err *err) {
+    const char *base = base_of(path);
+    const size_t n = strlen(base) - strlen(ending(base));
+    cd_buf how = {0};
+    for (const char *p = f->how; *p; p++) {
+        const bool name = p[0] == '%' && p[1] == 's';
+        cd_buf_put(&how, name ? base : p, name ? n < MOST ? n : MOST : 1);
+        p += name;
+    }
+    cd_buf_put(&how, "", 1);
+    const cdmpp_status st = CD_FAIL(err, EUSAGE, "%s; networks are read as ONNX: %s", f->what,
+                                    how.oom ? "export it" : how.p);
+    cd_buf_free(&how);
+    return st;
+}
+
+cdmpp_status cd_network_source_foreign(const char *path, cdmpp_err *err) {
+    bytes b = {.n = 0};
+    struct stat st;
+    const bool missing = stat(path, &st) != 0;
+    FILE *f = missing || S_ISDIR(st.st_mode) ? NULL : fopen(path, "rb");
+    if (f) {
+        b.n = fread(b.p, 1, sizeof b.p, f);
+        (void)fclose(f);
+    }
+    for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
+        if (!is_form(&forms[k], path, &b)) continue;
+        cdmpp_status bad;
+        if (missing) bad = CD_FAIL(err, EIO, "cannot open: %s", strerror(ENOENT));
+        else bad = (forms[k].how ? of_network : of_weights)(path, &forms[k], err);
+        return cd_err_at(err, bad, path, 0);
+    }
+    return CDMPP_OK;
+}
+
+/* Networks at an address: fetched once by curl, or wget where there is no curl, and kept in the
+ * user's cache. An archive has one ONNX file among others. */
+
+#define LOCAL   "file://"
+#define LIMIT_S 1800 /* of one transfer */
+enum { PATH = 1024 };
+
+bool cd_network_source_is_address(const char *name) {
+    return !strncmp(name, "http://", 7) || !strncmp(name, "https://", 8) ||
+           !strncmp(name, LOCAL, sizeof LOCAL - 1);
+}
+
+/* Length of an address without "?..." and "#...". */
+static size_t plain_length(const char *address) { return strcspn(address, "?#"); }
+
+static bool ends_in(const char *address, const char *end) {
+    const size_t n = plain_length(address), m = strlen(end);
+    return n > m && !strncmp(address + n - m, end, m);
+}
+
+static bool is_archive(const char *address) {
+    return ends_in(address, ".tar.gz") || ends_in(address, ".tgz");
+}
+
+/* The folder and those above it that are missing. */
+static cdmpp_status make_folders(char *path, cdmpp_err *err) {
+    for (char *s = path + 1; *s; s++) {
+        if (*s != '/') continue;
+        *s = 0;
+        const cdmpp_status st = cd_file_make_folder(path, err);
+        *s = '/';
+        if (st) return st;
+    }
+    return cd_file_make_folder(path, err);
+}
+
+/* The last name of the address behind a digest of all of it: networks of one name from two places
+ * are two files. */
+static cdmpp_status place_of(const char *address, char *to, size_t n, cdmpp_err *err) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *last = address;
+    const bool cache = xdg && xdg[0] == '/';
+    char hex[65], dir[PATH];
+    cd_sha256 s;
+    size_t end = plain_length(address);
+    for (size_t k = 0; k < end; k++)
+        if (address[k] == '/') last = address + k + 1;
+    end -= (size_t)(last - address);
+    if (ends_in(address, ".onnx")) end -= 5;
+    cd_sha256_init(&s);
+    cd_sha256_add(&s, address, strlen(address));
+    cd_sha256_hex(&s, hex);
+    if (!cache && !(home && home[0]))
+        return CD_FAIL(err, EIO,
+                       "nowhere to keep what is fetched: neither XDG_CACHE_HOME nor HOME is set");
+    const int m = snprintf(dir, sizeof dir, "%s%s/cdmpp/networks/%.16s", cache ? xdg : home,
+                           cache ? "" : "/.cache", hex);
+    if (m < 0 || (size_t)m >= sizeof dir ||
+        (size_t)snprintf(to, n, "%s/%.*s.onnx", dir, (int)(end < 80 ? end : 80), last) >= n)
+        return CD_FAIL(err, EIO, "%s: the path in the cache is too long", address);
+    return make_folders(dir, err);
+}
+
+/* Runs it; *missing: there is no such program, and nothing was done. */
+static cdmpp_status run(const char *const *argv, const char *address, bool *missing,
+                        cdmpp_err *err) {
+    char say[64];
+    cd_subprocess j = {.argv = argv, .limit_s = LIMIT_S};
+    cdmpp_status st = cd_subprocess_run(&j, 1, 1, NULL, err);
+    *missing = !st && j.end == CD_SPAWN_NOT_BEGUN && j.code == ENOENT;
+    if (!st && !*missing && (j.end != CD_SPAWN_EXITED || j.code != 0)) {
+        const size_t n = j.text.p ? strcspn(j.text.p, "\n") : 0;
+        st = CD_FAIL(err, EIO, "%.200s: %s: %s%s%.*s", address, argv[0],
+                     cd_subprocess_say(&j, say, sizeof say), n ? ": " : "",
+                     (int)(n < 160 ? n : 160), n ? j.text.p : "");
+    }
+    cd_buf_free(&j.text);
+    return st;
+}
+
+static cdmpp_status get(const char *address, const char *to, cdmpp_err *err) {
+    const char *const curl[] = {"curl", "-fsSL", "--proto", "=http,https", "-o", to, address, NULL};
+    const char *const wget[] = {"wget", "-nv", "-O", to, address, NULL};
+    bool missing;
+    CD_TRY(run(curl, address, &missing, err));
+    if (missing) CD_TRY(run(wget, address, &missing, err));
+    return missing ? CD_FAIL(err, EBACKEND,
+                             "%s: it takes curl or wget to fetch it, and neither is here", address)
+                   : CDMPP_OK;
+}
+
+/* The one ONNX file of an archive. */
+static cdmpp_status unpack(const char *address, const char *archive, const char *to,
+                           cdmpp_err *err) {
+    static const char script[] =
+        "n=$(tar -tzf \"$1\" | grep -c '[.]onnx$'); [ \"$n\" = 1 ] || { echo \"$n files *.onnx in "
+        "the archive, expected one\"; exit 1; }; "
+        "tar -xzOf \"$1\" --wildcards --no-anchored '*.onnx' >\"$2\"";
+    const char *const argv[] = {"sh", "-c", script, "sh", archive, to, NULL};
+    bool missing;
+    CD_TRY(run(argv, address, &missing, err));
+    return missing ? CD_FAIL(err, EBACKEND, "sh is not here") : CDMPP_OK;
+}
+
+/* What is behind the address at `path`, whole or not at all. */
+static cdmpp_status bring(const char *address, const char *path, cdmpp_err *err) {
+    const bool archive = is_archive(address), local = !strncmp(address, LOCAL, sizeof LOCAL - 1);
+    char *got = NULL, *made = NULL;
+    cdmpp_status st = cd_file_temp(path, &made, err);
+    if (!st && archive && !local) st = cd_file_temp(path, &got, err);
+    if (!st && !local) st = get(address, archive ? got : made, err);
+    if (!st && archive) st = unpack(address, local ? address + sizeof LOCAL - 1 : got, made, err);
+    cd_file_discard(got);
+    if (!st) return cd_file_publish(made, path, err);
+    cd_file_discard(made);
+    return st;
+}
+
+cdmpp_status cd_network_source_fetch(cd_arena *a, const char *address, const char **path,
+                                     cdmpp_err *err) {
+    char to[PATH];
+    if (!strncmp(address, LOCAL, sizeof LOCAL - 1) && !is_archive(address))
+        return (*path = address + sizeof LOCAL - 1, CDMPP_OK);
+    CD_TRY(place_of(address, to, sizeof to, err));
+    if (access(to, R_OK) != 0) CD_TRY(bring(address, to, err));
+    *path = cd_str_dup(a, (cd_str){to, strlen(to)});
+    return *path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "path");
+}
+
+cdmpp_status cd_network_source_onnx(const char *name, const cd_onnx_options *o, cd_graph **g,
+                                    const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
+    cd_arena a = {0};
+    const char *path = name;
+    cdmpp_status st = cd_network_source_is_address(name)
+                          ? cd_network_source_fetch(&a, name, &path, err)
+                          : CDMPP_OK;
+    if (!st) st = cd_network_source_foreign(path, err);
+    if (!st) st = cd_onnx_read(path, o, g, miss, n_miss, err);
+    cd_arena_free(&a);
+    return st;
+}
 
 bool cd_network_source_is_file(const char *name) {
     struct stat st;

@@ -1,10 +1,195 @@
 /* A net of devices is made ready and taken down: one worker a device with its list of actions, one
  * step an action with the steps of other devices that it waits for, the programs loaded. */
-
 #include <sys/mman.h>
 
 #include "profiler/host/host.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
+
+/* OpenCL devices made ready: their buffers and windows, their programs, and the arguments of native
+ * kernels. */
+
+cdmpp_status cd_multi_queue_error(const cd_multi_worker *w, int32_t st, const char *what,
+                                  cdmpp_err *err) {
+    return CD_FAIL(err, EBACKEND, "device %.60s: %.80s (%s)", w->is->name, what,
+                   cd_opencl_api_error(st));
+}
+
+static cdmpp_status new_buffer(const cd_multi_worker *w, int64_t bytes, void *host, cd_cl *out,
+                               cdmpp_err *err) {
+    const size_t n = bytes > 4 ? (size_t)bytes : 4;
+    const uint32_t zero = 0;
+    int32_t st = 0;
+    if (n > w->cl->alloc_max)
+        return CD_FAIL(err, EBACKEND, "device %.60s: a buffer of %zu bytes, at most %llu",
+                       w->is->name, n, (unsigned long long)w->cl->alloc_max);
+    *out = cd_multi_api(w)->clCreateBuffer(
+        w->cl->context, CD_CL_MEM_READ_WRITE | (host ? CD_CL_MEM_USE_HOST_PTR : 0), n, host, &st);
+    if (st) *out = NULL;
+    if (!st && !host && n % 4 == 0)
+        st =
+            cd_multi_api(w)->clEnqueueFillBuffer(w->cl->queue, *out, &zero, 4, 0, n, 0, NULL, NULL);
+    return st ? cd_multi_queue_error(w, st, "no buffer", err) : CDMPP_OK;
+}
+
+/* A window is a buffer too where it begins as the device wants. *out NULL: it cannot. */
+static cdmpp_status new_window(const cd_multi_worker *w, const cd_multi_place *p, cd_cl *out,
+                               cdmpp_err *err) {
+    const size_t region[2] = {(size_t)p->offset, p->bytes > 0 ? (size_t)p->bytes : 1};
+    int32_t st = 0;
+    if (!p->bytes || (uint64_t)p->offset * 8 % (w->cl->align_bits ? w->cl->align_bits : 8))
+        return CDMPP_OK;
+    *out = cd_multi_api(w)->clCreateSubBuffer(w->mem[p->root], CD_CL_MEM_READ_WRITE,
+                                              CD_CL_BUFFER_REGION, region, &st);
+    if (st) *out = NULL;
+    return st ? cd_multi_queue_error(w, st, "no window", err) : CDMPP_OK;
+}
+
+static cdmpp_status make_buffers(cd_multi_worker *w, cdmpp_err *err) {
+    cd_multi_executor *r = w->net;
+    if (!(w->mem = CD_NEWN(&r->arena, cd_cl, r->n_place + 1)))
+        return CD_FAIL(err, ENOMEM, "buffers of a device");
+    for (uint32_t p = 0; p < r->n_place && w->is->memory; p++) {
+        if (r->place[p].memory != w->is->memory) continue;
+        if (r->place[p].root == p) CD_TRY(new_buffer(w, r->place[p].bytes, NULL, &w->mem[p], err));
+        else if (w->is->kind == CD_MULTI_OPENCL)
+            CD_TRY(new_window(w, &r->place[p], &w->mem[p], err));
+    }
+    const int32_t st = cd_multi_api(w)->clFinish(w->cl->queue);
+    return st ? cd_multi_queue_error(w, st, "buffers", err) : CDMPP_OK;
+}
+
+cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err) {
+    CD_TRY(cd_backend_opencl.open(w->is->opencl ? w->is->opencl : "", "opencl", &w->backend, err));
+    w->cl = cd_backend_opencl_device(w->backend);
+    if (w->is->kind == CD_MULTI_NATIVE && !(w->cl->execution & CD_CL_NATIVE_KERNEL))
+        return CD_FAIL(err, EBACKEND, "device %.60s: %.80s does not run functions of the host",
+                       w->is->name, w->cl->name);
+    if (!w->is->memory && !(w->cl->kind & CD_CL_DEVICE_CPU))
+        return CD_FAIL(err, EBACKEND, "device %.60s: %.80s does not work in the host's memory",
+                       w->is->name, w->cl->name);
+    return w->walks ? CDMPP_OK : make_buffers(w, err);
+}
+
+/* ---- actions ---- */
+
+/* The buffers of a program, each once, in the order in which they were made: PoCL 3.1 sorts the
+ * list so, and leaves the holes as they are. */
+static void list_buffers(cd_multi_worker *w, cd_multi_step *s) {
+    const cd_multi_executor *r = w->net;
+    for (uint32_t p = 0; p < r->n_place; p++) {
+        bool any = false;
+        for (uint32_t b = 0; b < s->n_place; b++) {
+            if (r->place[s->place[b]].root != p) continue;
+            s->which[b] = s->n_mem;
+            any = true;
+        }
+        if (!any) continue;
+        s->mem[s->n_mem] = w->mem[p];
+        s->hole[s->n_mem] = &s->native->arg[s->n_place + s->n_mem];
+        s->n_mem++;
+    }
+}
+
+/* A native kernel is given the worker, the step, and room for the pointers that OpenCL fills in
+ * (the holes). */
+static cdmpp_status load_native(cd_multi_worker *w, uint32_t action, cdmpp_err *err) {
+    cd_multi_executor *r = w->net;
+    cd_multi_step *s = &r->step[action];
+    s->n_native = sizeof *s->native + 2 * s->n_place * sizeof s->native->arg[0];
+    s->native = cd_arena_zalloc(&r->arena, 1, s->n_native);
+    s->mem = CD_NEWN(&r->arena, cd_cl, s->n_place + 1);
+    s->which = CD_NEWN(&r->arena, uint32_t, s->n_place + 1);
+    s->hole = CD_NEWN(&r->arena, const void *, s->n_place + 1);
+    if (!s->native || !s->mem || !s->which || !s->hole)
+        return CD_FAIL(err, ENOMEM, "native kernel");
+    *s->native = (cd_multi_native){.worker = w, .step = action};
+    list_buffers(w, s);
+    return CDMPP_OK;
+}
+
+/* The device buffer of parameter b. In memory 0 it is made over the host's bytes; a window that
+ * cannot be a sub-buffer gets a copy of its own beside it. */
+static cdmpp_status give_buffer(cd_multi_worker *w, cd_multi_step *s, uint32_t b, cdmpp_err *err) {
+    cd_multi_executor *r = w->net;
+    const uint32_t p = s->place[b];
+    if (!w->mem[p] && !r->place[p].memory)
+        CD_TRY(new_buffer(w, r->place[p].bytes, cd_multi_place_at(r, p), &w->mem[p], err));
+    s->mem[b] = w->mem[p];
+    if (s->mem[b]) return CDMPP_OK;
+    s->beside[b] = true;
+    return new_buffer(w, r->place[p].bytes, NULL, &s->mem[b], err);
+}
+
+/* The build of a program: the given one, or the one compiled here for the same code. */
+static const cd_build *built(const cd_multi_executor *r, const cd_build *b) {
+    for (uint32_t k = 0; k < r->n_build && !b->object; k++)
+        if (r->build[k].code == b->code) return &r->build[k];
+    return b;
+}
+
+/* OpenCL C without an object is compiled here. */
+static cdmpp_status build_for(cd_multi_worker *w, const cd_build *b, cdmpp_err *err) {
+    cd_multi_executor *r = w->net;
+    if (b->object || built(r, b) != b) return CDMPP_OK;
+    cd_build *mine = &r->build[r->n_build++];
+    *mine = (cd_build){.code = b->code};
+    CD_TRY(cd_backend_opencl.build(w->backend, mine, 1, 1, err));
+    if (mine->status && err) *err = mine->err;
+    return mine->status;
+}
+
+static cdmpp_status load_opencl(cd_multi_worker *w, uint32_t action, cdmpp_err *err) {
+    cd_multi_executor *r = w->net;
+    cd_multi_step *s = &r->step[action];
+    const cd_build *b = r->dn->action[action].build;
+    s->mem = CD_NEWN(&r->arena, cd_cl, s->n_place + 1);
+    s->beside = CD_NEWN(&r->arena, bool, s->n_place + 1);
+    if (!s->mem || !s->beside) return CD_FAIL(err, ENOMEM, "kernel");
+    CD_TRY(build_for(w, b, err));
+    for (uint32_t k = 0; k < s->n_place; k++) CD_TRY(give_buffer(w, s, k, err));
+    return cd_backend_opencl_load_on(w->backend, built(r, b), s->mem, &s->program, err);
+}
+
+cdmpp_status cd_multi_queue_load(cd_multi_worker *w, uint32_t action, cdmpp_err *err) {
+    const cd_multi_action *a = &w->net->dn->action[action];
+    if (w->walks || !a->build) return CDMPP_OK;
+    return cd_err_key(err,
+                      w->is->kind == CD_MULTI_NATIVE ? load_native(w, action, err)
+                                                     : load_opencl(w, action, err),
+                      a->name);
+}
+
+void cd_multi_queue_close(cd_multi_worker *w) {
+    cd_multi_executor *r = w->net;
+    for (uint32_t i = 0; i < w->n && w->cl; i++) {
+        cd_multi_step *s = &r->step[w->action[i]];
+        cd_backend_opencl.unload(s->program);
+        for (uint32_t b = 0; s->beside && s->mem && b < s->n_place; b++)
+            if (s->beside[b] && s->mem[b]) cd_multi_api(w)->clReleaseMemObject(s->mem[b]);
+    }
+    for (uint32_t p = r->n_place; w->mem && p-- > 0;) /* scratch and windows first */
+        if (w->mem[p] && r->place[p].root != p) cd_multi_api(w)->clReleaseMemObject(w->mem[p]);
+    for (uint32_t p = 0; w->mem && p < r->n_place; p++)
+        if (w->mem[p] && r->place[p].root == p) cd_multi_api(w)->clReleaseMemObject(w->mem[p]);
+    if (w->backend) cd_backend_opencl.close(w->backend);
+}
+
+/* ---- content ---- */
+
+cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64_t at, size_t n,
+                                     const void *from, void *to, cdmpp_err *err) {
+    const cd_multi_place *p = &r->place[place];
+    const cd_multi_worker *w = NULL;
+    for (uint32_t d = 0; d < r->dn->n_device; d++)
+        if (r->dn->device[d].memory == p->memory) w = &r->worker[d];
+    if (!w) return CD_FAIL(err, ERANGE, "no device has memory %u", p->memory);
+    const size_t first = (size_t)(p->offset + at);
+    const int32_t st = from ? cd_multi_api(w)->clEnqueueWriteBuffer(
+                                  w->cl->queue, w->mem[p->root], 1, first, n, from, 0, NULL, NULL)
+                            : cd_multi_api(w)->clEnqueueReadBuffer(w->cl->queue, w->mem[p->root], 1,
+                                                                   first, n, to, 0, NULL, NULL);
+    return st ? cd_multi_queue_error(w, st, "buffer's content", err) : CDMPP_OK;
+}
 
 /* ---- devices and what waits for what ---- */
 
