@@ -194,15 +194,6 @@ const cd_cli_exit_row *cd_cli_exit_rows(size_t *n);
 /* How long a command may take to end in order after the first signal; then it is ended, with what
  * it has written so far. */
 enum { CD_SIGNALS_GRACE_MS = 1800 };
-/* From now on the first SIGINT or SIGTERM stores its number in *cd_signals_stop() and interrupts
- * system calls; the command ends CD_SIGNALS_GRACE_MS later at the latest, its temporary files
- * removed (cd_file_temp). The second signal kills. SIGPIPE is ignored, because a remote host that
- * goes away is an error of write() and not the end. One command a process. */
-void cd_signals_take(void);
-/* Standard output could not be written and is a pipe that nobody reads any more, as that of "|
- *   head": the process ends by
- * SIGPIPE, without a word. Else nothing happens: a full disk is the caller's error. */
-void cd_signals_end_unread(void);
 /* The n-th signal kills in place of the second; 0: none does. */
 void cd_signals_kill_at(int n);
 volatile sig_atomic_t *cd_signals_stop(void);
@@ -263,8 +254,6 @@ int cd_command_finish(cd_command_run *f, cdmpp_status st, const cdmpp_err *err, 
 int cd_command_usage(cd_command_run *f, const cdmpp_err *err);
 
 /* ---- output ---- */
-/* The version and the libraries in use, as lines or as one JSON object. */
-void cd_command_version(cd_buf *b, const char *name, bool json);
 /* {"schema":..,"command":..,"result":<result>,"warnings":["..."]} and a line end; `result` is JSON,
  * and freed. The warnings are those that the log kept; every command with --json keeps them. log
  * NULL: none. */

@@ -62,7 +62,8 @@ static void ask(void *symbol, how form, cd_library_versions *out) {
     }
 }
 
-bool cd_library_versions_at(size_t k, cd_library_versions *out) {
+/* Library k of all we know, 0, 1, ...; false after the last. version "": not in this program. */
+static bool library_versions_at(size_t k, cd_library_versions *out) {
     if (k >= sizeof known / sizeof *known) return false;
     out->name = known[k].name;
     out->version[0] = 0;
@@ -107,7 +108,11 @@ volatile sig_atomic_t *cd_signals_stop(void) { return &stop; }
 
 void cd_signals_kill_at(int n) { kill_at = n; }
 
-void cd_signals_take(void) {
+/* From now on the first SIGINT or SIGTERM stores its number in *cd_signals_stop() and interrupts
+ * system calls; the command ends CD_SIGNALS_GRACE_MS later at the latest, its temporary files
+ * removed (cd_file_temp). The second signal kills. SIGPIPE is ignored, because a remote host that
+ * goes away is an error of write() and not the end. One command a process. */
+static void signals_take(void) {
     owner = getpid();
     /* without SA_RESTART: a blocking read returns */
     const struct sigaction act = {.sa_handler = on_signal};
@@ -116,9 +121,13 @@ void cd_signals_take(void) {
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* poll() tells a pipe without a reader from a full disk: errno of the failed write is gone by
+/* Standard output could not be written and is a pipe that nobody reads any more, as that of "|
+ *   head": the process ends by
+ * SIGPIPE, without a word. Else nothing happens: a full disk is the caller's error.
+ *
+ * poll() tells a pipe without a reader from a full disk: errno of the failed write is gone by
  * then. */
-void cd_signals_end_unread(void) {
+static void signals_end_unread(void) {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
     sigset_t set;
     if (!ferror(stdout) || poll(&out, 1, 0) != 1 || !(out.revents & POLLERR)) return;
@@ -174,7 +183,7 @@ static void version_json(cd_buf *b, const char *name) {
     cd_buf_putf(
         b, "{\"schema\":\"cdmpp.version\",\"command\":\"%s\",\"version\":\"%s\",\"libraries\":{",
         name, cdmpp_version());
-    for (size_t k = 0; cd_library_versions_at(k, &l); k++) {
+    for (size_t k = 0; library_versions_at(k, &l); k++) {
         if (!l.version[0]) continue;
         cd_buf_putf(b, "%s\"%s\":", sep, l.name);
         cd_buf_put_json_str(b, l.version, strlen(l.version));
@@ -183,14 +192,15 @@ static void version_json(cd_buf *b, const char *name) {
     cd_buf_puts(b, "}}\n");
 }
 
-void cd_command_version(cd_buf *b, const char *name, bool json) {
+/* The version and the libraries in use, as lines or as one JSON object. */
+static void command_version(cd_buf *b, const char *name, bool json) {
     cd_library_versions l;
     if (json) {
         version_json(b, name);
         return;
     }
     cd_buf_putf(b, "%s (cdmpp) %s\n", name, cdmpp_version());
-    for (size_t k = 0; cd_library_versions_at(k, &l); k++)
+    for (size_t k = 0; library_versions_at(k, &l); k++)
         if (l.version[0]) cd_buf_putf(b, "%s %s\n", l.name, l.version);
 }
 
@@ -201,7 +211,7 @@ static bool answer(const cd_command_run *f, cd_buf *b) {
     const cd_cli_args *s = &f->said;
     if (s->help_asked) form[s->help](b, f->command);
     else if (s->usage) cd_option_usage(b, f->command);
-    else if (s->version) cd_command_version(b, f->command->name, s->json);
+    else if (s->version) command_version(b, f->command->name, s->json);
     else return false;
     return true;
 }
@@ -223,7 +233,7 @@ int cd_command_usage(cd_command_run *f, const cdmpp_err *err) {
 
 /* Where nobody reads the output there is nobody to tell either. */
 static void report(cd_command_run *f, const cdmpp_err *err) {
-    cd_signals_end_unread();
+    signals_end_unread();
     cd_log_err(&f->log, CD_LOG_ERROR, err);
 }
 
@@ -274,7 +284,7 @@ int cd_command_main(const cd_command *c, int argc, char **argv, void *options, c
     cd_command_run r;
     int code;
     if (!cd_command_begin(&r, c, argc, argv, options, &code)) return code;
-    cd_signals_take();
+    signals_take();
     cdmpp_status st = run(&r, options, &err);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !st)
         st = CD_FAIL(&err, EIO, "cannot write to standard output");

@@ -14,6 +14,4 @@ typedef struct cd_library_versions {
     char version[32];
 } cd_library_versions;
 
-/* Library k of all we know, 0, 1, ...; false after the last. version "": not in this program. */
-bool cd_library_versions_at(size_t k, cd_library_versions *out);
 #endif

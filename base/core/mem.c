@@ -28,7 +28,8 @@ static bool refuse(void) {
     return false;
 }
 
-bool cd_mem_refuse_piece(void) { return pieces && refuse(); }
+/* true: an arena gets no memory for its next piece */
+static bool mem_refuse_piece(void) { return pieces && refuse(); }
 
 void *cd_mem_alloc(size_t n) {
     if (refuse()) return NULL;
@@ -106,7 +107,7 @@ static int grow(cd_arena *a, size_t need) {
 }
 
 #if CD_FAULT + 0 > 1
-#define REFUSED() cd_mem_refuse_piece()
+#define REFUSED() mem_refuse_piece()
 #else
 #define REFUSED() false
 #endif

@@ -23,8 +23,7 @@ void cd_mem_fail_at(long k); /* see above */
 /* Under CD_FAULT=2: the same, and pieces of arenas count as allocations. They rarely need the heap,
  * so that what a caller does without one would hardly ever run. */
 void cd_mem_fail_at_piece(long k);
-bool cd_mem_refuse_piece(void); /* true: an arena gets no memory for its next piece */
-bool cd_mem_refused(void);      /* an allocation was refused since cd_mem_fail_at */
-long cd_mem_live(void);         /* blocks not yet freed */
+bool cd_mem_refused(void); /* an allocation was refused since cd_mem_fail_at */
+long cd_mem_live(void);    /* blocks not yet freed */
 #endif
 #endif

@@ -67,7 +67,9 @@ static int by_identity(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-cdmpp_status cd_file_firsts(const char *const *path, size_t n, size_t *first, cdmpp_err *err) {
+/* first[i] of (n): the first path that is a name of path[i]'s file; i itself where none is before,
+ * and of what is no file. Errors: ENOMEM. */
+static cdmpp_status file_firsts(const char *const *path, size_t n, size_t *first, cdmpp_err *err) {
     identity *v = cd_mem_zalloc(n + 1, sizeof *v);
     size_t m = 0;
     if (!v) return CD_FAIL(err, ENOMEM, "%zu files", n);
@@ -89,7 +91,7 @@ enum { SHOWN = 3 };
 cdmpp_status cd_file_once(const char **path, size_t *n, cd_buf *said, cdmpp_err *err) {
     size_t m = 0, twice = 0, *first = cd_mem_zalloc(*n + 1, sizeof *first);
     if (!first) return CD_FAIL(err, ENOMEM, "%zu files", *n);
-    const cdmpp_status st = cd_file_firsts(path, *n, first, err);
+    const cdmpp_status st = file_firsts(path, *n, first, err);
     for (size_t i = 0; !st && i < *n; i++)
         if (first[i] != i && twice++ < SHOWN)
             cd_buf_putf(said,

@@ -159,9 +159,6 @@ cdmpp_status cd_file_temp(const char *path, CD_GIVE char **temp, cdmpp_err *err)
 cdmpp_status cd_file_replaceable(const char *path, cdmpp_err *err);
 /* Equal names, or two names of one file. */
 bool cd_file_same(const char *a, const char *b);
-/* first[i] of (n): the first path that is a name of path[i]'s file; i itself where none is before,
- * and of what is no file. Errors: ENOMEM. */
-cdmpp_status cd_file_firsts(const char *const *path, size_t n, size_t *first, cdmpp_err *err);
 /* Leaves the first name of each file in (*n), in order, and says in `said` which were taken away;
  * nothing where none was. Errors: ENOMEM. */
 cdmpp_status cd_file_once(const char **path, size_t *n, cd_buf *said, cdmpp_err *err);

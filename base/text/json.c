@@ -10,16 +10,19 @@
 
 typedef cd_json_parser parser;
 
+static const char *json_bad(cd_json_parser *ps, const char *p, const char *want);
+
 /* Every function below takes the place it starts at and returns the place behind
  * what it read, or NULL with ps->st set. A place passed in a register is what
  * makes this fast: a member of ps would be reloaded after each byte. */
 static const char *value(parser *ps, const char *p, cd_json *v);
 
-#define bad         cd_json_bad
+#define bad         json_bad
 #define skip_ws     cd_json_skip_ws
 #define any_special cd_json_any_special
 
-long cd_json_line(const parser *ps, const char *p, const char **start) {
+/* The line of place p, 1-based, and where it begins. */
+static long json_line(const parser *ps, const char *p, const char **start) {
     long line = 1;
     *start = ps->beg;
     for (const char *at = ps->beg; (at = memchr(at, '\n', (size_t)(p - at))) != NULL; line++)
@@ -27,9 +30,11 @@ long cd_json_line(const parser *ps, const char *p, const char **start) {
     return line;
 }
 
-const char *cd_json_bad(parser *ps, const char *p, const char *want) {
+/* Raises "column N: expected .., found .." for the place p, with its line where the text has
+ * several. Returns NULL. */
+static const char *json_bad(parser *ps, const char *p, const char *want) {
     const char *start;
-    const long line = cd_json_line(ps, p, &start), at = (long)(p - start) + 1;
+    const long line = json_line(ps, p, &start), at = (long)(p - start) + 1;
     if (p >= ps->end)
         ps->st = CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found end of text", at, want);
     else if (*p >= ' ' && *p < 127)
@@ -265,6 +270,8 @@ static inline uint64_t key_bit(cd_str k) {
                            63);
 }
 
+static cdmpp_status json_once(cd_json_parser *ps, const char *open, cd_json *obj);
+
 /* Comma-separated children up to `close`; an object's children carry keys. */
 static const char *fill(parser *ps, const char *p, cd_json *v, char close) {
     cd_json **tail = &v->u.child;
@@ -294,7 +301,7 @@ static const char *fill(parser *ps, const char *p, cd_json *v, char close) {
         more = *p == ',';
         if (!more) break;
     }
-    return again && cd_json_once(ps, open, v) ? NULL : p + 1;
+    return again && json_once(ps, open, v) ? NULL : p + 1;
 }
 
 static const char *children(parser *ps, const char *p, cd_json *v, char close) {
@@ -529,7 +536,7 @@ static void put_way(const cd_json_parser *ps, cd_str key, cd_buf *b) {
 static long line_of(const cd_json_parser *ps, const char *open, cd_str key) {
     /* a key with escapes is a copy */
     const char *start, *at = key.p >= ps->beg && key.p <= ps->end ? key.p : open;
-    return cd_json_line(ps, at, &start);
+    return json_line(ps, at, &start);
 }
 
 /* `last` is the later of the two members. */
@@ -562,7 +569,9 @@ static void unlink_marked(cd_json *obj) {
     *tail = NULL;
 }
 
-cdmpp_status cd_json_once(cd_json_parser *ps, const char *open, cd_json *obj) {
+/* A full object, which begins at `open`, whose keys may come twice: EPARSE, or in a foreign text
+ * only the last of a key stays, and that is said. */
+static cdmpp_status json_once(cd_json_parser *ps, const char *open, cd_json *obj) {
     member *m = cd_arena_alloc(ps->arena, obj->n, sizeof *m);
     uint32_t n = 0, gone = 0;
     if (!m) return ps->st = CD_FAIL(ps->err, ENOMEM, "JSON: keys of an object");

@@ -51,12 +51,4 @@ static inline bool cd_json_any_special(const char *p) {
     return (w | (w - ones * ' ') | (quote - ones) | (slash - ones)) & ones << 7;
 }
 
-/* Raises "column N: expected .., found .." for the place p, with its line where the text has
- * several. Returns NULL. */
-const char *cd_json_bad(cd_json_parser *ps, const char *p, const char *want);
-/* The line of place p, 1-based, and where it begins. */
-long cd_json_line(const cd_json_parser *ps, const char *p, const char **start);
-/* A full object, which begins at `open`, whose keys may come twice: EPARSE, or in a foreign text
- * only the last of a key stays, and that is said. */
-cdmpp_status cd_json_once(cd_json_parser *ps, const char *open, cd_json *obj);
 #endif

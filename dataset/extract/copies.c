@@ -127,8 +127,9 @@ cdmpp_status cd_copies_scale(const cd_run_point *p, size_t n, size_t n_run, cd_r
 
 enum { MAX_PART = 16 }; /* reading takes time: beyond 16 parts they grow */
 
-cdmpp_status cd_copies_read(const cd_h5 *h, cd_layout_array a, uint64_t at, size_t n, void *out,
-                            cdmpp_err *err) {
+/* n elements from `at` on. Errors: those of reading. */
+static cdmpp_status copies_read(const cd_h5 *h, cd_layout_array a, uint64_t at, size_t n, void *out,
+                                cdmpp_err *err) {
     return cd_h5_read(h, cd_layout[a].path, (cd_h5_shape){cd_layout[a].type, n, cd_layout[a].n_col},
                       at, out, err);
 }
@@ -196,9 +197,9 @@ static cdmpp_status read_entries(cd_copies_scan *s, const cd_h5 *h, uint64_t n, 
     cd_copies_block *b = s->block;
     for (uint64_t at = 0, m; at < n; at += m) {
         m = n - at < CD_COPIES_BLOCK ? n - at : CD_COPIES_BLOCK;
-        CD_TRY(cd_copies_read(h, CD_LAYOUT_ARRAY_ID, at, m, b->id, err));
-        CD_TRY(cd_copies_read(h, CD_LAYOUT_ARRAY_LATENCY, at, m, b->v[0], err));
-        CD_TRY(cd_copies_read(h, CD_LAYOUT_ARRAY_SOURCE_FILE, at, m, b->u, err));
+        CD_TRY(copies_read(h, CD_LAYOUT_ARRAY_ID, at, m, b->id, err));
+        CD_TRY(copies_read(h, CD_LAYOUT_ARRAY_LATENCY, at, m, b->v[0], err));
+        CD_TRY(copies_read(h, CD_LAYOUT_ARRAY_SOURCE_FILE, at, m, b->u, err));
         for (size_t i = 0; i < m; i++) {
             if (b->u[i] >= n_source) return CD_FAIL(err, ESCHEMA, "an index beyond its dictionary");
             if (part_of(s, b->id[i][0]) != s->part) continue;
@@ -286,14 +287,15 @@ cdmpp_status cd_copies_scan_open(cd_copies_scan *s, const char *const *in, size_
     return CDMPP_OK;
 }
 
-void cd_copies_scan_rest(cd_copies_scan *s) {
+/* Frees e: until the next part. */
+static void copies_scan_rest(cd_copies_scan *s) {
     cd_mem_free(s->e);
     s->e = NULL;
     s->n_e = s->cap_e = 0;
 }
 
 void cd_copies_scan_close(cd_copies_scan *s) {
-    cd_copies_scan_rest(s);
+    copies_scan_rest(s);
     cd_mem_free(s->block);
     s->block = NULL;
     cd_dict_free(&s->run);
@@ -320,10 +322,10 @@ static cdmpp_status read_details(cd_copies *c, const cd_h5 *h, uint64_t *first, 
     CD_TRY(cd_h5_size(h, cd_layout[CD_LAYOUT_ARRAY_ID].path, CD_H5_U64, 2, &n, err));
     for (uint64_t at = 0, m; at < n; at += m) {
         m = n - at < CD_COPIES_BLOCK ? n - at : CD_COPIES_BLOCK;
-        CD_TRY(cd_copies_read(h, CD_LAYOUT_ARRAY_LATENCY_MEAN, at, m, b->v[0], err));
-        CD_TRY(cd_copies_read(h, CD_LAYOUT_ARRAY_LATENCY_STD, at, m, b->v[1], err));
-        CD_TRY(cd_copies_read(h, CD_LAYOUT_ARRAY_LATENCY_MIN, at, m, b->v[2], err));
-        CD_TRY(cd_copies_read(h, CD_LAYOUT_ARRAY_REPEATS, at, m, b->u, err));
+        CD_TRY(copies_read(h, CD_LAYOUT_ARRAY_LATENCY_MEAN, at, m, b->v[0], err));
+        CD_TRY(copies_read(h, CD_LAYOUT_ARRAY_LATENCY_STD, at, m, b->v[1], err));
+        CD_TRY(copies_read(h, CD_LAYOUT_ARRAY_LATENCY_MIN, at, m, b->v[2], err));
+        CD_TRY(copies_read(h, CD_LAYOUT_ARRAY_REPEATS, at, m, b->u, err));
         for (size_t i = 0; i < m; i++) {
             if (!c->label_of[*first + at + i]) continue;
             cd_copy_label *l = &c->label[c->label_of[*first + at + i] - 1];
@@ -409,7 +411,7 @@ static cdmpp_status compare_runs(finder *f, cdmpp_err *err) {
         }
         for (size_t i = 0; i < f->scan.n_e; i++) f->run_n[f->scan.e[i].run]++;
     }
-    cd_copies_scan_rest(&f->scan);
+    copies_scan_rest(&f->scan);
     CD_TRY(cd_copies_scale(f->point, f->n_point, f->scan.run.n, f->scale, err));
     cd_mem_free(f->point);
     f->point = NULL;
@@ -501,7 +503,7 @@ static cdmpp_status settle(finder *f, cdmpp_err *err) {
             CD_TRY(settle_group(f, i, j, err));
         }
     }
-    cd_copies_scan_rest(&f->scan);
+    copies_scan_rest(&f->scan);
     return CDMPP_OK;
 }
 

@@ -37,9 +37,6 @@ typedef struct cd_copies_block {
     double v[3][CD_COPIES_BLOCK];
     uint32_t u[CD_COPIES_BLOCK];
 } cd_copies_block;
-/* n elements from `at` on. Errors: those of reading. */
-cdmpp_status cd_copies_read(const cd_h5 *h, cd_layout_array a, uint64_t at, size_t n, void *out,
-                            cdmpp_err *err);
 
 /* scan -- the records of all inputs by identity, without holding all of them.
  *
@@ -68,7 +65,6 @@ cdmpp_status cd_copies_scan_open(cd_copies_scan *s, const char *const *in, size_
 /* Fills e. Errors: those of reading; ESCHEMA: an input has changed since. */
 cdmpp_status cd_copies_scan_part(cd_copies_scan *s, uint32_t part, cdmpp_err *err);
 /* Frees e: until the next part. */
-void cd_copies_scan_rest(cd_copies_scan *s);
 void cd_copies_scan_close(cd_copies_scan *s);
 
 /* Reads identities, labels and runs of all inputs; part_records changes memory and time, not the
@@ -102,12 +98,4 @@ typedef struct cd_pick {
     cd_arena arena;
 } cd_pick;
 
-/* For the elements of array a, or, where a holds offsets, for what has an offset. n_elem: elements
- * of each array. Errors: ENOMEM, ESCHEMA. */
-cdmpp_status cd_merge_pick_open(cd_pick *p, const cd_h5 *h, cd_layout_array a, const uint8_t *keep,
-                                const uint64_t n_elem[CD_LAYOUT_ARRAY_COUNT], cdmpp_err *err);
-void cd_merge_pick_close(cd_pick *p);
-/* Does the next element stay? Of the elements that follow, *n at most, the number of those that
- * share this answer is put into *n. */
-cdmpp_status cd_merge_pick_next(cd_pick *p, size_t *n, bool *stays, cdmpp_err *err);
 #endif

@@ -175,8 +175,6 @@ typedef struct cd_feature_engine {
      * first. */
     cdmpp_status (*choose)(void *program, const cd_record *r, const cd_task **task, cdmpp_err *err);
 } cd_feature_engine;
-/* TVM's lowering and feature extraction, for the tasks of that registry. */
-cd_feature_engine cd_feature_engine_default(CD_KEEP const cd_task_registry *tasks);
 
 /* So far, a run before this one included. */
 typedef struct cd_extract_stats {

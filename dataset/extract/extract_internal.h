@@ -55,21 +55,6 @@ typedef struct cd_pipe {
     int n_thread;
 } cd_pipe;
 
-/* n workers, each with its own program. Errors: ENOMEM, EBACKEND, what `open` gives. */
-cdmpp_status cd_pipe_open(cd_pipe *p, int n, CD_KEEP const cd_feature_engine *e,
-                          cd_convert_extra extra, cdmpp_err *err);
-void cd_pipe_close(cd_pipe *p);
-
-/* Reader: the next slot, empty, or NULL when the run was aborted; then hand it on. */
-cd_pipe_batch *cd_pipe_blank(cd_pipe *p);
-void cd_pipe_put(cd_pipe *p);
-void cd_pipe_end(cd_pipe *p);
-/* Writer: the next batch in order, or NULL at the end; then give it back. */
-cd_pipe_batch *cd_pipe_get(cd_pipe *p);
-void cd_pipe_back(cd_pipe *p);
-void cd_pipe_abort(cd_pipe *p);
-cd_compressor cd_pipe_compressor(cd_pipe *p);
-
 /* writer_internal -- the writer's inside, shared by writer*.c only. */
 
 typedef struct cd_column {
@@ -91,8 +76,6 @@ struct cd_writer {
     uint64_t n_skip_bytes;
 };
 
-/* Wait for all chunks under way and put them into the journal. */
-cdmpp_status cd_writer_drain(cd_writer *w, cdmpp_err *err);
 /* Close the open chunks, whatever they hold. */
 cdmpp_status cd_writer_flush(cd_writer *w, cdmpp_err *err);
 /* "OUT.partial/<name>" */
@@ -101,10 +84,4 @@ void cd_writer_path(const cd_writer *w, const char *name, char out[4096]);
 /* Remove OUT.partial. */
 void cd_writer_remove_parts(cd_writer *w);
 
-/* state: false when there is none that fits. */
-cdmpp_status cd_writer_save(const cd_writer *w, const void *place, size_t n, cdmpp_err *err);
-cdmpp_status cd_writer_load(cd_writer *w, uint64_t *journal_length, cd_buf *place, bool *found,
-                            cdmpp_err *err);
-/* Write path.new, sync, rename to path. */
-cdmpp_status cd_writer_replace_file(const char *path, const void *data, size_t n, cdmpp_err *err);
 #endif

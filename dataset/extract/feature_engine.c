@@ -82,10 +82,14 @@ static cdmpp_status start_worker(cd_pipe *p, const cd_feature_engine *e, cd_conv
     return st;
 }
 
-/* Two batches and chunks a worker and two more: enough that nobody waits, and memory does not grow
+static void pipe_close(cd_pipe *p);
+
+/* n workers, each with its own program. Errors: ENOMEM, EBACKEND, what `open` gives.
+ *
+ * Two batches and chunks a worker and two more: enough that nobody waits, and memory does not grow
  * with the input. */
-cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, cd_convert_extra extra,
-                          cdmpp_err *err) {
+static cdmpp_status pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, cd_convert_extra extra,
+                              cdmpp_err *err) {
     const size_t k = (size_t)n;
     memset(p, 0, sizeof *p);
     pthread_mutex_init(&p->lock, NULL);
@@ -101,12 +105,12 @@ cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, cd_conv
     cdmpp_status st = CDMPP_OK;
     if (!p->slot || !p->chunk || !p->thread || !p->conv) st = CD_FAIL(err, ENOMEM, "%d workers", n);
     for (int i = 0; i < n && st == CDMPP_OK; i++) st = start_worker(p, e, extra, err);
-    if (st) cd_pipe_close(p);
+    if (st) pipe_close(p);
     return st;
 }
 
-/* Also after cd_pipe_open failed half way. */
-void cd_pipe_close(cd_pipe *p) {
+/* Also after pipe_open failed half way. */
+static void pipe_close(cd_pipe *p) {
     pthread_mutex_lock(&p->lock);
     p->quit = true;
     pthread_cond_broadcast(&p->work);
@@ -127,9 +131,10 @@ void cd_pipe_close(cd_pipe *p) {
     pthread_mutex_destroy(&p->lock);
 }
 
-/* --- reader ------------------------------------------------------------------- */
-
-cd_pipe_batch *cd_pipe_blank(cd_pipe *p) {
+/* Reader: the next slot, empty, or NULL when the run was aborted; then hand it on.
+ *
+ * --- reader ------------------------------------------------------------------- */
+static cd_pipe_batch *pipe_blank(cd_pipe *p) {
     cd_pipe_batch *b = &p->slot[p->n_read % p->n_slot];
     pthread_mutex_lock(&p->lock);
     while (b->state != CD_SLOT_FREE && !p->abort) pthread_cond_wait(&p->space, &p->lock);
@@ -143,23 +148,24 @@ cd_pipe_batch *cd_pipe_blank(cd_pipe *p) {
     return b;
 }
 
-void cd_pipe_put(cd_pipe *p) {
+static void pipe_put(cd_pipe *p) {
     pthread_mutex_lock(&p->lock);
     p->slot[p->n_read++ % p->n_slot].state = CD_SLOT_FULL;
     pthread_cond_signal(&p->work);
     pthread_mutex_unlock(&p->lock);
 }
 
-void cd_pipe_end(cd_pipe *p) {
+static void pipe_end(cd_pipe *p) {
     pthread_mutex_lock(&p->lock);
     p->no_more = true;
     pthread_cond_broadcast(&p->done);
     pthread_mutex_unlock(&p->lock);
 }
 
-/* --- writer ------------------------------------------------------------------- */
-
-cd_pipe_batch *cd_pipe_get(cd_pipe *p) {
+/* Writer: the next batch in order, or NULL at the end; then give it back.
+ *
+ * --- writer ------------------------------------------------------------------- */
+static cd_pipe_batch *pipe_get(cd_pipe *p) {
     cd_pipe_batch *b = &p->slot[p->n_written % p->n_slot];
     pthread_mutex_lock(&p->lock);
     while (b->state != CD_SLOT_DONE && !(p->no_more && p->n_written == p->n_read))
@@ -169,14 +175,14 @@ cd_pipe_batch *cd_pipe_get(cd_pipe *p) {
     return end ? NULL : b;
 }
 
-void cd_pipe_back(cd_pipe *p) {
+static void pipe_back(cd_pipe *p) {
     pthread_mutex_lock(&p->lock);
     p->slot[p->n_written++ % p->n_slot].state = CD_SLOT_FREE;
     pthread_cond_signal(&p->space);
     pthread_mutex_unlock(&p->lock);
 }
 
-void cd_pipe_abort(cd_pipe *p) {
+static void pipe_abort(cd_pipe *p) {
     pthread_mutex_lock(&p->lock);
     p->abort = true;
     pthread_cond_broadcast(&p->space);
@@ -201,7 +207,7 @@ static bool ready(void *ctx, cd_journal_chunk *c, bool wait) {
     return done;
 }
 
-cd_compressor cd_pipe_compressor(cd_pipe *p) {
+static cd_compressor pipe_compressor(cd_pipe *p) {
     return (cd_compressor){.ctx = p, .submit = submit, .ready = ready, .max_pending = p->max_chunk};
 }
 
@@ -304,9 +310,9 @@ static cdmpp_status write_batch(run *r, const cd_pipe_batch *b, cdmpp_err *err) 
 static cdmpp_status write_all(run *r, cdmpp_err *err) {
     const double every = r->x->checkpoint_s == 0 ? 5 : r->x->checkpoint_s;
     double last = cd_clock_wall();
-    for (const cd_pipe_batch *b; (b = cd_pipe_get(&r->pipe)) != NULL;) {
+    for (const cd_pipe_batch *b; (b = pipe_get(&r->pipe)) != NULL;) {
         CD_TRY(write_batch(r, b, err));
-        cd_pipe_back(&r->pipe);
+        pipe_back(&r->pipe);
         if (every < 0 || cd_clock_wall() - last < every) continue;
         CD_TRY(cd_writer_checkpoint(r->w, &r->at, sizeof r->at, err));
         last = cd_clock_wall();
@@ -317,7 +323,7 @@ static cdmpp_status write_all(run *r, cdmpp_err *err) {
 static void *writer(void *arg) {
     run *r = arg;
     r->st = write_all(r, &r->err);
-    if (r->st) cd_pipe_abort(&r->pipe);
+    if (r->st) pipe_abort(&r->pipe);
     return NULL;
 }
 
@@ -373,7 +379,7 @@ static bool stop_asked(const run *r) {
 static cdmpp_status read_file(run *r, cd_file_lines *l, size_t file, int64_t done,
                               uint64_t bytes_before, cdmpp_err *err) {
     for (bool ends = false; !ends && !stop_asked(r);) {
-        cd_pipe_batch *b = cd_pipe_blank(&r->pipe);
+        cd_pipe_batch *b = pipe_blank(&r->pipe);
         if (!b) return CDMPP_OK;
         b->file = file;
         b->source = r->in.path[file];
@@ -382,7 +388,7 @@ static cdmpp_status read_file(run *r, cd_file_lines *l, size_t file, int64_t don
         ends = b->file_ends;
         r->n_read += b->n_line;
         tell(r, l, bytes_before);
-        cd_pipe_put(&r->pipe);
+        pipe_put(&r->pipe);
     }
     return CDMPP_OK;
 }
@@ -421,7 +427,7 @@ static cdmpp_status read_and_write(run *r, cdmpp_err *err) {
     if (pthread_create(&t, NULL, writer, r) != 0)
         return CD_FAIL(err, EBACKEND, "cannot start the writer thread");
     const cdmpp_status st = read_all(r, err);
-    cd_pipe_end(&r->pipe);
+    pipe_end(&r->pipe);
     pthread_join(t, NULL);
     if (st == CDMPP_OK && r->st && err) *err = r->err;
     return st ? st : r->st;
@@ -455,7 +461,7 @@ static cdmpp_status conclude(run *r, cdmpp_err *err) {
 static cdmpp_status open_writer(run *r, cdmpp_err *err) {
     char print[65];
     cd_buf b = {0};
-    const cd_compressor z = cd_pipe_compressor(&r->pipe);
+    const cd_compressor z = pipe_compressor(&r->pipe);
     CD_TRY(cd_inputs_fingerprint(r->x, &r->in, print, err));
     const cdmpp_status st = cd_writer_open(&r->w, r->x->out, print, r->x->restart, &z, &b, err);
     cd_sha256_init(&r->begin.source);
@@ -485,11 +491,11 @@ cdmpp_status cd_extract_run(const cd_extract *x, cd_extract_stats *stats, cdmpp_
     CD_TRY(cd_inputs_list(x, &r.in, err));
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const int jobs = x->jobs > 0 ? x->jobs : cpus > 0 ? (int)cpus : 1;
-    cdmpp_status st = cd_pipe_open(&r.pipe, jobs, &x->engine,
-                                   (cd_convert_extra){x->steps, x->ids, x->device}, err);
+    cdmpp_status st =
+        pipe_open(&r.pipe, jobs, &x->engine, (cd_convert_extra){x->steps, x->ids, x->device}, err);
     if (st == CDMPP_OK) {
         st = run_all(&r, err);
-        cd_pipe_close(&r.pipe);
+        pipe_close(&r.pipe);
     }
     report(&r, stats);
     cd_inputs_free(&r.in);
@@ -538,7 +544,8 @@ static cdmpp_status facts(void *p, cd_facts_set set, float *out, cdmpp_err *err)
     return cd_facts_of(w->facts, set, &nest, out, err);
 }
 
-cd_feature_engine cd_feature_engine_default(const cd_task_registry *tasks) {
+/* TVM's lowering and feature extraction, for the tasks of that registry. */
+static cd_feature_engine feature_engine_default(const cd_task_registry *tasks) {
     union {
         const cd_task_registry *c;
         void *p;
@@ -570,7 +577,7 @@ static cdmpp_status with_tasks(const cd_extract *x, const cd_task_registry *task
     cd_net_entry *net = NULL;
     CD_TRY(net_entries(tasks, &net, &y.n_net, err));
     y.net = net;
-    y.engine = cd_feature_engine_default(tasks);
+    y.engine = feature_engine_default(tasks);
     const cdmpp_status st = cd_extract_run(&y, stats, err);
     cd_mem_free(net);
     return st;

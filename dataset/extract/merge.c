@@ -42,8 +42,11 @@ static cdmpp_status fill(cd_pick *p, cd_pick_level *l, uint64_t at, cdmpp_err *e
                       l->buf, err);
 }
 
-cdmpp_status cd_merge_pick_open(cd_pick *p, const cd_h5 *h, cd_layout_array a, const uint8_t *keep,
-                                const uint64_t n_elem[CD_LAYOUT_ARRAY_COUNT], cdmpp_err *err) {
+/* For the elements of array a, or, where a holds offsets, for what has an offset. n_elem: elements
+ * of each array. Errors: ENOMEM, ESCHEMA. */
+static cdmpp_status merge_pick_open(cd_pick *p, const cd_h5 *h, cd_layout_array a,
+                                    const uint8_t *keep,
+                                    const uint64_t n_elem[CD_LAYOUT_ARRAY_COUNT], cdmpp_err *err) {
     cd_layout_array ptr[2];
     *p = (cd_pick){.h = h, .keep = keep, .n = n_elem[CD_LAYOUT_ARRAY_LATENCY]};
     p->depth = levels_of(a, ptr);
@@ -61,7 +64,7 @@ cdmpp_status cd_merge_pick_open(cd_pick *p, const cd_h5 *h, cd_layout_array a, c
     return CDMPP_OK;
 }
 
-void cd_merge_pick_close(cd_pick *p) { cd_arena_free(&p->arena); }
+static void merge_pick_close(cd_pick *p) { cd_arena_free(&p->arena); }
 
 /* The next run of elements of level d; it may be empty. */
 static cdmpp_status next_run(cd_pick *p, int d, uint64_t *n, bool *stays, cdmpp_err *err) {
@@ -86,7 +89,9 @@ static cdmpp_status next_run(cd_pick *p, int d, uint64_t *n, bool *stays, cdmpp_
     return CDMPP_OK;
 }
 
-cdmpp_status cd_merge_pick_next(cd_pick *p, size_t *n, bool *stays, cdmpp_err *err) {
+/* Does the next element stay? Of the elements that follow, *n at most, the number of those that
+ * share this answer is put into *n. */
+static cdmpp_status merge_pick_next(cd_pick *p, size_t *n, bool *stays, cdmpp_err *err) {
     while (!p->left) CD_TRY(next_run(p, p->depth, &p->left, &p->stays, err));
     if (*n > p->left) *n = (size_t)p->left;
     p->left -= *n;
@@ -169,7 +174,7 @@ static cdmpp_status squeeze(passage *p, void *block, size_t item, size_t *n, cdm
     for (size_t i = 0, m; i < *n; i += m) {
         bool stays;
         m = *n - i;
-        CD_TRY(cd_merge_pick_next(&p->pick, &m, &stays, err));
+        CD_TRY(merge_pick_next(&p->pick, &m, &stays, err));
         if (!stays) continue;
         memmove((char *)block + out * item, (const char *)block + i * item, m * item);
         out += m;
@@ -189,7 +194,7 @@ static cdmpp_status squeeze_offsets(const input *in, passage *p, int64_t *v, siz
         size_t one = 1;
         if (end < before || end > (int64_t)in->n[of])
             return fail(in, cd_layout[p->a].path, "offsets do not rise", err);
-        if (p->at || i) CD_TRY(cd_merge_pick_next(&p->pick, &one, &stays, err));
+        if (p->at || i) CD_TRY(merge_pick_next(&p->pick, &one, &stays, err));
         p->last = end;
         if (!stays) continue;
         p->total += end - before;
@@ -251,9 +256,9 @@ static cdmpp_status pass(merge *m, const input *in, cd_layout_array a, passing *
                          cdmpp_err *err) {
     passage p = {.a = a};
     cdmpp_status st = CDMPP_OK;
-    if (m->pick) st = cd_merge_pick_open(&p.pick, &in->h, a, m->pick->keep + m->first, in->n, err);
+    if (m->pick) st = merge_pick_open(&p.pick, &in->h, a, m->pick->keep + m->first, in->n, err);
     if (!st) st = copy(m, in, &p, err);
-    cd_merge_pick_close(&p.pick);
+    merge_pick_close(&p.pick);
     return st;
 }
 

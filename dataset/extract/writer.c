@@ -182,7 +182,9 @@ static bool write_file(const char *path, const void *data, size_t n) {
     return ok;
 }
 
-cdmpp_status cd_writer_replace_file(const char *path, const void *data, size_t n, cdmpp_err *err) {
+/* Write path.new, sync, rename to path. */
+static cdmpp_status writer_replace_file(const char *path, const void *data, size_t n,
+                                        cdmpp_err *err) {
     char tmp[4200];
     snprintf(tmp, sizeof tmp, "%s.new", path);
     if (!write_file(tmp, data, n)) {
@@ -220,7 +222,8 @@ static void put_dicts(cd_buf *b, const cd_writer *w) {
     }
 }
 
-cdmpp_status cd_writer_save(const cd_writer *w, const void *place, size_t n, cdmpp_err *err) {
+/* state: false when there is none that fits. */
+static cdmpp_status writer_save(const cd_writer *w, const void *place, size_t n, cdmpp_err *err) {
     char path[4096];
     cd_buf b = {0};
     put(&b, magic, sizeof magic - 1);
@@ -236,7 +239,7 @@ cdmpp_status cd_writer_save(const cd_writer *w, const void *place, size_t n, cdm
     cd_writer_path(w, "state", path);
     cdmpp_status st;
     if (b.oom) st = CD_FAIL(err, ENOMEM, "checkpoint");
-    else st = cd_writer_replace_file(path, b.p, b.n, err);
+    else st = writer_replace_file(path, b.p, b.n, err);
     cd_buf_free(&b);
     return st;
 }
@@ -302,7 +305,7 @@ static cdmpp_status get_dicts(cursor *c, cd_writer *w, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The fields in the order of cd_writer_save. */
+/* The fields in the order of writer_save. */
 static cdmpp_status parse(cursor *c, cd_writer *w, uint64_t *journal_length, cd_buf *place,
                           cdmpp_err *err) {
     const char *m = take(c, sizeof magic - 1), *f = take(c, 64);
@@ -343,8 +346,8 @@ static char *slurp(const char *path, size_t *n) {
 }
 
 /* A state that is damaged or of another run counts as none: then the run starts afresh. */
-cdmpp_status cd_writer_load(cd_writer *w, uint64_t *journal_length, cd_buf *place, bool *found,
-                            cdmpp_err *err) {
+static cdmpp_status writer_load(cd_writer *w, uint64_t *journal_length, cd_buf *place, bool *found,
+                                cdmpp_err *err) {
     char path[4096];
     size_t n = 0;
     uint32_t crc = 0;
@@ -403,7 +406,8 @@ cdmpp_status cd_writer_poll(cd_writer *w, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_writer_drain(cd_writer *w, cdmpp_err *err) {
+/* Wait for all chunks under way and put them into the journal. */
+static cdmpp_status writer_drain(cd_writer *w, cdmpp_err *err) {
     while (first_ready(w, true)) CD_TRY(store_first(w, err));
     return CDMPP_OK;
 }
@@ -418,7 +422,7 @@ static cdmpp_status close_chunk(cd_writer *w, cd_column *col, cdmpp_err *err) {
 cdmpp_status cd_writer_flush(cd_writer *w, cdmpp_err *err) {
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)
         if (w->col[a].open && w->col[a].open->n) CD_TRY(close_chunk(w, &w->col[a], err));
-    return cd_writer_drain(w, err);
+    return writer_drain(w, err);
 }
 
 /* Elements fill the open chunk; a full one leaves for compression and a new one is opened. */
@@ -537,10 +541,10 @@ cdmpp_status cd_writer_skip(cd_writer *w, const char *line, size_t n, cdmpp_err 
 /* --- life ---------------------------------------------------------------- */
 
 cdmpp_status cd_writer_checkpoint(cd_writer *w, const void *place, size_t n, cdmpp_err *err) {
-    CD_TRY(cd_writer_drain(w, err));
+    CD_TRY(writer_drain(w, err));
     CD_TRY(cd_journal_sync(&w->journal, err));
     if (fdatasync(w->skip_fd) != 0) return fail_io(w->dir, "write skipped.tsv", err);
-    return cd_writer_save(w, place, n, err);
+    return writer_save(w, place, n, err);
 }
 
 static void clear(cd_writer *w) {
@@ -580,7 +584,7 @@ static cdmpp_status open_parts(cd_writer *w, bool restart, cd_buf *place, cdmpp_
     bool found = false;
     cdmpp_status st = CDMPP_OK;
     if (mkdir(w->dir, 0777) != 0 && errno != EEXIST) return fail_io(w->dir, "make the folder", err);
-    if (!restart) CD_TRY(cd_writer_load(w, &length, place, &found, err));
+    if (!restart) CD_TRY(writer_load(w, &length, place, &found, err));
     cd_writer_path(w, "journal", path);
     if (found) st = cd_journal_open(&w->journal, path, length, err);
     if (found && st == CDMPP_OK) st = open_skips(w, err);

@@ -28,8 +28,9 @@ static void move_leaves(cd_dataset *d, size_t p, const uint32_t *from, uint32_t 
         if (d->leaf_row[l] >= 0) d->leaf_row[l] = row + to[d->leaf_row[l] - row];
 }
 
-cdmpp_status cd_dataset_order(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
-                              cdmpp_err *err) {
+/* The rows of one file, all of which is read; its place is `at`. Errors: ENOMEM. */
+static cdmpp_status dataset_order(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
+                                  cdmpp_err *err) {
     const size_t first = (size_t)at->program, n = (size_t)f->n.program,
                  most = most_rows(d, first, n);
     uint32_t *from = cd_mem_alloc(2 * most * sizeof *from);
@@ -56,8 +57,9 @@ typedef struct dataset {
     cd_dict name[CD_NAME_COUNT];
 } dataset;
 
-cdmpp_status cd_dataset_fail(const cd_dataset_file *f, const char *object, const char *what,
-                             cdmpp_err *err) {
+/* ESCHEMA about an object of the file. */
+static cdmpp_status dataset_fail(const cd_dataset_file *f, const char *object, const char *what,
+                                 cdmpp_err *err) {
     const cdmpp_status st = CD_FAIL(err, ESCHEMA, "%s", what);
     return cd_err_at(err, cd_err_key(err, st, object), f->h.path, 0);
 }
@@ -80,14 +82,15 @@ static cdmpp_status join_names(dataset *d, cd_dataset_file *f, cd_name_id k, cdm
     return st;
 }
 
-cdmpp_status cd_dataset_count(const cd_dataset_file *f, cd_layout_array a, uint64_t *n,
-                              cdmpp_err *err) {
+/* Elements of an array. */
+static cdmpp_status dataset_count(const cd_dataset_file *f, cd_layout_array a, uint64_t *n,
+                                  cdmpp_err *err) {
     return cd_h5_size(&f->h, cd_layout[a].path, cd_layout[a].type, cd_layout[a].n_col, n, err);
 }
 
 static cdmpp_status count_steps(cd_dataset_file *f, cdmpp_err *err) {
     const char *path = cd_layout[CD_LAYOUT_ARRAY_STEP_PTR].path;
-    if (cd_h5_has(&f->h, path)) return cd_dataset_count(f, CD_LAYOUT_ARRAY_STEP, &f->n.step, err);
+    if (cd_h5_has(&f->h, path)) return dataset_count(f, CD_LAYOUT_ARRAY_STEP, &f->n.step, err);
     const cdmpp_status st = CD_FAIL(
         err, ENODATA,
         "the file has no steps of schedules: extract the logs again, with cdmpp-extract --steps");
@@ -98,7 +101,7 @@ static cdmpp_status count_facts(cd_dataset_file *f, cdmpp_err *err) {
     const char *path = cd_layout[CD_LAYOUT_ARRAY_FACTS].path;
     if (cd_h5_has(&f->h, path)) {
         CD_TRY(cd_layout_check_facts(&f->h, CD_FACTS_OF_CPU, err));
-        return cd_dataset_count(f, CD_LAYOUT_ARRAY_FACTS, &f->n.fact, err);
+        return dataset_count(f, CD_LAYOUT_ARRAY_FACTS, &f->n.fact, err);
     }
     const cdmpp_status st = CD_FAIL(
         err, ENODATA,
@@ -106,18 +109,20 @@ static cdmpp_status count_facts(cd_dataset_file *f, cdmpp_err *err) {
     return cd_err_at(err, cd_err_key(err, st, path), f->h.path, 0);
 }
 
+static cdmpp_status dataset_ast_count(cd_dataset_file *f, cdmpp_err *err);
+
 static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path,
                               const cd_dataset_options *how, cdmpp_err *err) {
     CD_TRY(cd_h5_open(&f->h, path, err));
     CD_TRY(cd_layout_check(&f->h, f->digest, err));
-    CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_LATENCY, &f->n.program, err));
-    CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_ROWS, &f->n.row, err));
-    CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_LEAF_NODE, &f->n.leaf, err));
+    CD_TRY(dataset_count(f, CD_LAYOUT_ARRAY_LATENCY, &f->n.program, err));
+    CD_TRY(dataset_count(f, CD_LAYOUT_ARRAY_ROWS, &f->n.row, err));
+    CD_TRY(dataset_count(f, CD_LAYOUT_ARRAY_LEAF_NODE, &f->n.leaf, err));
     CD_TRY(cd_h5_size(&f->h, "/network/net", CD_H5_U32, 0, &f->n.net, err));
     for (int k = 0; k < CD_NAME_COUNT; k++) CD_TRY(join_names(d, f, (cd_name_id)k, err));
     if (how->steps) CD_TRY(count_steps(f, err));
     if (how->facts) CD_TRY(count_facts(f, err));
-    return how->ast ? cd_dataset_ast_count(f, err) : CDMPP_OK;
+    return how->ast ? dataset_ast_count(f, err) : CDMPP_OK;
 }
 
 /* chunks that are read at once: 10 MB of rows; bytes in memory of arrays on disk */
@@ -140,41 +145,42 @@ enum { PIECE = 16, RESIDENT = 64 << 20 };
     X(SOURCE_LINE, source_line)                                                                    \
     X(IS_GPU, is_gpu)
 
-void *cd_dataset_alloc(cd_dataset *d, uint64_t n, size_t size) {
+/* (n) elements of d, zeroed, never NULL for n == 0. */
+static void *dataset_alloc(cd_dataset *d, uint64_t n, size_t size) {
     return d->spool ? cd_spool_take(d->spool, (size_t)n, size)
                     : cd_mem_zalloc(n ? (size_t)n : 1, size);
 }
 
 /* Networks are small, and every process has its own. */
 static cdmpp_status allocate(cd_dataset *d, const cd_dataset_options *how, cdmpp_err *err) {
-    bool ok = (d->row = cd_dataset_alloc(d, d->n_row, CD_N_COL * sizeof *d->row)) != NULL;
-    ok = ok && (d->row_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->row_ptr)) != NULL;
-    ok = ok && (d->leaf_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->leaf_ptr)) != NULL;
-#define CD_X(ID, member)                                                                           \
-    ok = ok && (d->member = cd_dataset_alloc(d, d->n, sizeof *d->member)) != NULL;
+    bool ok = (d->row = dataset_alloc(d, d->n_row, CD_N_COL * sizeof *d->row)) != NULL;
+    ok = ok && (d->row_ptr = dataset_alloc(d, d->n + 1, sizeof *d->row_ptr)) != NULL;
+    ok = ok && (d->leaf_ptr = dataset_alloc(d, d->n + 1, sizeof *d->leaf_ptr)) != NULL;
+#define CD_X(ID, member) ok = ok && (d->member = dataset_alloc(d, d->n, sizeof *d->member)) != NULL;
     MEMBER_MAP(CD_X)
 #undef CD_X
-    ok = ok && (d->kind = cd_dataset_alloc(d, d->n, sizeof *d->kind)) != NULL;
+    ok = ok && (d->kind = dataset_alloc(d, d->n, sizeof *d->kind)) != NULL;
     ok = ok && (d->net_network = cd_mem_zalloc(d->n_net_task + 1, sizeof *d->net_network)) != NULL;
     ok = ok && (d->net_task = cd_mem_zalloc(d->n_net_task + 1, sizeof *d->net_task)) != NULL;
     ok = ok && (d->net_weight = cd_mem_zalloc(d->n_net_task + 1, sizeof *d->net_weight)) != NULL;
     if (how->steps)
-        ok = ok && (d->step_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->step_ptr)) != NULL;
-    if (how->steps) ok = ok && (d->step = cd_dataset_alloc(d, d->n_step, sizeof *d->step)) != NULL;
+        ok = ok && (d->step_ptr = dataset_alloc(d, d->n + 1, sizeof *d->step_ptr)) != NULL;
+    if (how->steps) ok = ok && (d->step = dataset_alloc(d, d->n_step, sizeof *d->step)) != NULL;
     if (how->facts)
-        ok = ok && (d->facts = cd_dataset_alloc(d, d->n, CD_N_FACTS * sizeof *d->facts)) != NULL;
-    if (how->facts) ok = ok && (d->facts_state = cd_dataset_alloc(d, d->n, 1)) != NULL;
+        ok = ok && (d->facts = dataset_alloc(d, d->n, CD_N_FACTS * sizeof *d->facts)) != NULL;
+    if (how->facts) ok = ok && (d->facts_state = dataset_alloc(d, d->n, 1)) != NULL;
     if (!ok && d->spool) CD_TRY(cd_spool_failed(d->spool, err));
     return ok ? CDMPP_OK
               : CD_FAIL(err, ENOMEM, "data set of %zu programs, %zu rows", d->n, d->n_row);
 }
 
-cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_layout_array a, uint64_t n, void *out,
-                             cdmpp_err *err) {
+/* All n elements of an array, its checksum compared. */
+static cdmpp_status dataset_read(const cd_dataset_file *f, cd_layout_array a, uint64_t n, void *out,
+                                 cdmpp_err *err) {
     const cd_layout_array_info *info = &cd_layout[a];
     uint64_t have = 0;
-    CD_TRY(cd_dataset_count(f, a, &have, err));
-    if (have != n) return cd_dataset_fail(f, info->path, "its length does not fit the others", err);
+    CD_TRY(dataset_count(f, a, &have, err));
+    if (have != n) return dataset_fail(f, info->path, "its length does not fit the others", err);
     const uint64_t step = PIECE * (uint64_t)cd_layout_array_chunk(a);
     const size_t bytes = cd_layout_array_bytes(a);
     uLong crc = crc32(0, NULL, 0);
@@ -191,14 +197,15 @@ cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_layout_array a, uint64
     return cd_layout_check_crc(&f->h, info->path, (uint32_t)crc, err);
 }
 
-cdmpp_status cd_dataset_read_ptr(const cd_dataset_file *f, cd_layout_array a, uint64_t n,
-                                 uint64_t end, uint64_t base, int64_t *ptr, cdmpp_err *err) {
-    CD_TRY(cd_dataset_read(f, a, n + 1, ptr, err));
+/* n+1 offsets, rising from 0 to `end`; `base` is added to each. */
+static cdmpp_status dataset_read_ptr(const cd_dataset_file *f, cd_layout_array a, uint64_t n,
+                                     uint64_t end, uint64_t base, int64_t *ptr, cdmpp_err *err) {
+    CD_TRY(dataset_read(f, a, n + 1, ptr, err));
     bool ok = ptr[0] == 0 && ptr[n] == (int64_t)end;
     for (uint64_t i = 0; i < n; i++) ok = ok && ptr[i] <= ptr[i + 1];
     if (!ok)
-        return cd_dataset_fail(f, cd_layout[a].path,
-                               "expected rising offsets from 0 to the length of its array", err);
+        return dataset_fail(f, cd_layout[a].path,
+                            "expected rising offsets from 0 to the length of its array", err);
     for (uint64_t i = 0; i <= n; i++) ptr[i] += (int64_t)base;
     return CDMPP_OK;
 }
@@ -207,7 +214,7 @@ static cdmpp_status map_names(const cd_dataset_file *f, cd_name_id k, const char
                               uint32_t *v, uint64_t n, cdmpp_err *err) {
     for (uint64_t i = 0; i < n; i++) {
         if (v[i] >= f->n_map[k])
-            return cd_dataset_fail(f, object, "an index beyond its dictionary", err);
+            return dataset_fail(f, object, "an index beyond its dictionary", err);
         v[i] = f->map[k][v[i]];
     }
     return CDMPP_OK;
@@ -218,7 +225,7 @@ static cdmpp_status read_kinds(const cd_dataset_file *f, cd_dataset *d, uint64_t
     uint32_t *v = d->kind + at;
     const uint64_t n = f->n.program;
     if (f->map[CD_NAME_KIND]) {
-        CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_KIND, n, v, err));
+        CD_TRY(dataset_read(f, CD_LAYOUT_ARRAY_KIND, n, v, err));
         return map_names(f, CD_NAME_KIND, "/key/kind", v, n, err);
     }
     for (uint64_t i = 0; i < n; i++) v[i] = f->no_kind;
@@ -229,13 +236,13 @@ static cdmpp_status read_steps(const cd_dataset_file *f, cd_dataset *d, const cd
                                cdmpp_err *err) {
     const uint64_t n = f->n.program;
     const int64_t *ptr = d->step_ptr + at->program;
-    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_STEP, f->n.step, d->step + at->step, err));
-    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_STEP_PTR, n, f->n.step, at->step,
-                               d->step_ptr + at->program, err));
+    CD_TRY(dataset_read(f, CD_LAYOUT_ARRAY_STEP, f->n.step, d->step + at->step, err));
+    CD_TRY(dataset_read_ptr(f, CD_LAYOUT_ARRAY_STEP_PTR, n, f->n.step, at->step,
+                            d->step_ptr + at->program, err));
     for (uint64_t p = 0; p < n; p++) {
         if (p % CD_DATASET_REST == 0) cd_spool_rest(d->spool);
         if (!cd_step_codes_sound(d->step + ptr[p], (size_t)(ptr[p + 1] - ptr[p])))
-            return cd_dataset_fail(
+            return dataset_fail(
                 f, "/steps/code",
                 "expected of each step its kind, the number of its values, and these", err);
     }
@@ -246,8 +253,8 @@ static cdmpp_status read_steps(const cd_dataset_file *f, cd_dataset *d, const cd
 static cdmpp_status read_facts(const cd_dataset_file *f, cd_dataset *d, uint64_t at,
                                cdmpp_err *err) {
     const uint64_t n = f->n.program;
-    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_FACTS, n, d->facts + at * CD_N_FACTS, err));
-    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_FACTS_STATE, n, d->facts_state + at, err));
+    CD_TRY(dataset_read(f, CD_LAYOUT_ARRAY_FACTS, n, d->facts + at * CD_N_FACTS, err));
+    CD_TRY(dataset_read(f, CD_LAYOUT_ARRAY_FACTS_STATE, n, d->facts_state + at, err));
     bool checked = false;
     for (uint64_t p = 0; p < n; p++) {
         const float *x = d->facts + (at + p) * CD_N_FACTS;
@@ -258,8 +265,8 @@ static cdmpp_status read_facts(const cd_dataset_file *f, cd_dataset *d, uint64_t
         checked |= state == CD_FACTS_THERE_GPU;
         for (size_t c = 0; cd_facts_are_there(state) && c < CD_N_FACTS; c++)
             if (!isfinite(x[c]))
-                return cd_dataset_fail(f, "/facts/value",
-                                       "expected finite numbers where /facts/state is 0 or 4", err);
+                return dataset_fail(f, "/facts/value",
+                                    "expected finite numbers where /facts/state is 0 or 4", err);
     }
     return CDMPP_OK;
 }
@@ -277,12 +284,11 @@ static cdmpp_status read_networks(const cd_dataset_file *f, cd_dataset *d, size_
 static cdmpp_status read_file(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
                               cdmpp_err *err) {
     const uint64_t p = at->program, n = f->n.program;
-    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_ROWS, f->n.row, d->row + at->row * CD_N_COL, err));
-    CD_TRY(
-        cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_ROW_PTR, n, f->n.row, at->row, d->row_ptr + p, err));
-    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_LEAF_PTR, n, f->n.leaf, at->leaf, d->leaf_ptr + p,
-                               err));
-#define CD_X(ID, member) CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_##ID, n, d->member + p, err));
+    CD_TRY(dataset_read(f, CD_LAYOUT_ARRAY_ROWS, f->n.row, d->row + at->row * CD_N_COL, err));
+    CD_TRY(dataset_read_ptr(f, CD_LAYOUT_ARRAY_ROW_PTR, n, f->n.row, at->row, d->row_ptr + p, err));
+    CD_TRY(dataset_read_ptr(f, CD_LAYOUT_ARRAY_LEAF_PTR, n, f->n.leaf, at->leaf, d->leaf_ptr + p,
+                            err));
+#define CD_X(ID, member) CD_TRY(dataset_read(f, CD_LAYOUT_ARRAY_##ID, n, d->member + p, err));
     MEMBER_MAP(CD_X)
 #undef CD_X
     CD_TRY(map_names(f, CD_NAME_TASK, "/key/task", d->task + p, n, err));
@@ -375,11 +381,16 @@ static cdmpp_status open_files(dataset *d, cd_dataset_file *f, const char *const
     return CDMPP_OK;
 }
 
+static cdmpp_status dataset_ast_alloc(cd_dataset *d, cdmpp_err *err);
+
 static cdmpp_status make_arrays(cd_dataset *p, const cd_dataset_options *how, cdmpp_err *err) {
     cdmpp_status st = allocate(p, how, err);
-    if (!st && how->ast) st = cd_dataset_ast_alloc(p, err);
+    if (!st && how->ast) st = dataset_ast_alloc(p, err);
     return st;
 }
+
+static cdmpp_status dataset_ast_read(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
+                                     cdmpp_err *err);
 
 static cdmpp_status read_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n,
                                const cd_dataset_options *how, cdmpp_err *err) {
@@ -394,8 +405,8 @@ static cdmpp_status read_files(dataset *d, cd_dataset_file *f, const char *const
         CD_TRY(cd_err_at(err, read_kinds(&f[i], p, at.program, err), path[i], 0));
         if (how->steps) CD_TRY(cd_err_at(err, read_steps(&f[i], p, &at, err), path[i], 0));
         if (how->facts) CD_TRY(cd_err_at(err, read_facts(&f[i], p, at.program, err), path[i], 0));
-        if (how->ast) CD_TRY(cd_err_at(err, cd_dataset_ast_read(&f[i], p, &at, err), path[i], 0));
-        if (!how->as_written) CD_TRY(cd_dataset_order(&f[i], p, &at, err));
+        if (how->ast) CD_TRY(cd_err_at(err, dataset_ast_read(&f[i], p, &at, err), path[i], 0));
+        if (!how->as_written) CD_TRY(dataset_order(&f[i], p, &at, err));
         add_sizes(&at, &f[i].n);
     }
     return CDMPP_OK;
@@ -463,6 +474,8 @@ cdmpp_status cd_dataset_load_ast(const char *const *path, size_t n_path, cd_data
     return cd_dataset_load_within(path, n_path, &(cd_dataset_options){.ast = true}, out, err);
 }
 
+static void dataset_ast_free(cd_dataset *d);
+
 static void free_arrays(cd_dataset *pub) {
     cd_mem_free(pub->row);
     cd_mem_free(pub->row_ptr);
@@ -475,7 +488,7 @@ static void free_arrays(cd_dataset *pub) {
     cd_mem_free(pub->step);
     cd_mem_free(pub->facts);
     cd_mem_free(pub->facts_state);
-    cd_dataset_ast_free(pub);
+    dataset_ast_free(pub);
 }
 
 /* The public struct is the first member of the private one. */
@@ -493,10 +506,10 @@ void cd_dataset_free(cd_dataset *pub) {
 
 /* The compact ASTs of a data set: read, check, say which row a leaf shows. */
 
-cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err) {
-    CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_LEAF_ROWS, &f->n.own, err));
-    CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_TREE, &f->n.tree, err));
-    return cd_dataset_count(f, CD_LAYOUT_ARRAY_PATH_EXTENT, &f->n.path, err);
+static cdmpp_status dataset_ast_count(cd_dataset_file *f, cdmpp_err *err) {
+    CD_TRY(dataset_count(f, CD_LAYOUT_ARRAY_LEAF_ROWS, &f->n.own, err));
+    CD_TRY(dataset_count(f, CD_LAYOUT_ARRAY_TREE, &f->n.tree, err));
+    return dataset_count(f, CD_LAYOUT_ARRAY_PATH_EXTENT, &f->n.path, err);
 }
 
 /* X(member, elements): what is held in memory. */
@@ -511,9 +524,10 @@ cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err) {
     X(tree_ptr, d->n + 1)                                                                          \
     X(tree, d->n_tree)
 
-cdmpp_status cd_dataset_ast_alloc(cd_dataset *d, cdmpp_err *err) {
+/* d's sizes are set */
+static cdmpp_status dataset_ast_alloc(cd_dataset *d, cdmpp_err *err) {
     bool ok = true;
-#define CD_X(member, n) ok = ok && (d->member = cd_dataset_alloc(d, n, sizeof *d->member)) != NULL;
+#define CD_X(member, n) ok = ok && (d->member = dataset_alloc(d, n, sizeof *d->member)) != NULL;
     AST_MAP(CD_X)
 #undef CD_X
     if (!ok && d->spool) CD_TRY(cd_spool_failed(d->spool, err));
@@ -521,7 +535,7 @@ cdmpp_status cd_dataset_ast_alloc(cd_dataset *d, cdmpp_err *err) {
               : CD_FAIL(err, ENOMEM, "ASTs of %zu programs, %zu leaves", d->n, d->n_leaf);
 }
 
-void cd_dataset_ast_free(cd_dataset *d) {
+static void dataset_ast_free(cd_dataset *d) {
 #define CD_X(member, n) cd_mem_free(d->member);
     AST_MAP(CD_X)
 #undef CD_X
@@ -547,27 +561,26 @@ static cdmpp_status check_trees(const cd_dataset_file *f, const cd_dataset *d, c
         const int64_t n = d->tree_ptr[p + 1] - d->tree_ptr[p];
         if (p % CD_DATASET_REST == 0) cd_spool_rest(d->spool);
         if (!tree_is_sound(tree, n))
-            return cd_dataset_fail(f, "/ast/tree", "expected nodes in pre-order, each closed by -1",
-                                   err);
+            return dataset_fail(f, "/ast/tree", "expected nodes in pre-order, each closed by -1",
+                                err);
         for (int64_t l = d->leaf_ptr[p]; l < d->leaf_ptr[p + 1]; l++)
             if (d->leaf_pos[l] < 0 || d->leaf_pos[l] >= n || d->leaf_node[l] < 0 ||
                 tree[d->leaf_pos[l]] != d->leaf_node[l])
-                return cd_dataset_fail(f, "/ast/leaf_pos",
-                                       "expected the place of the leaf's node in its tree", err);
+                return dataset_fail(f, "/ast/leaf_pos",
+                                    "expected the place of the leaf's node in its tree", err);
     }
     return CDMPP_OK;
 }
 
 static cdmpp_status read_paths(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
                                cdmpp_err *err) {
-    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_PATH_PTR, f->n.leaf, f->n.path, at->path,
-                               d->path_ptr + at->leaf, err));
-    CD_TRY(
-        cd_dataset_read(f, CD_LAYOUT_ARRAY_PATH_EXTENT, f->n.path, d->path_extent + at->path, err));
-    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_PATH_KIND, f->n.path, d->path_kind + at->path, err));
+    CD_TRY(dataset_read_ptr(f, CD_LAYOUT_ARRAY_PATH_PTR, f->n.leaf, f->n.path, at->path,
+                            d->path_ptr + at->leaf, err));
+    CD_TRY(dataset_read(f, CD_LAYOUT_ARRAY_PATH_EXTENT, f->n.path, d->path_extent + at->path, err));
+    CD_TRY(dataset_read(f, CD_LAYOUT_ARRAY_PATH_KIND, f->n.path, d->path_kind + at->path, err));
     for (uint64_t k = at->path; k < at->path + f->n.path; k++)
         if (d->path_kind[k] > 4)
-            return cd_dataset_fail(f, "/ast/path_kind", "not a kind of loop", err);
+            return dataset_fail(f, "/ast/path_kind", "not a kind of loop", err);
     return CDMPP_OK;
 }
 
@@ -578,16 +591,15 @@ static cdmpp_status point_leaves(const cd_dataset_file *f, cd_dataset *d, uint64
     const int64_t *row = d->row_ptr + p, *leaf = d->leaf_ptr + p;
     for (int64_t l = leaf[0], k = 0; l < leaf[1]; l++, k++) {
         if (leaf_row[k] < 0 || leaf_row[k] >= row[1] - row[0])
-            return cd_dataset_fail(f, "/ast/leaf_row",
-                                   "a leaf names a row that its program does not have", err);
+            return dataset_fail(f, "/ast/leaf_row",
+                                "a leaf names a row that its program does not have", err);
         if (leaf_own[k] && own >= own_end)
-            return cd_dataset_fail(f, "/ast/own_ptr", "fewer own rows than leaves that say so",
-                                   err);
+            return dataset_fail(f, "/ast/own_ptr", "fewer own rows than leaves that say so", err);
         d->leaf_row[l] = leaf_own[k] ? ~own++ : row[0] + leaf_row[k];
     }
     return own == own_end
                ? CDMPP_OK
-               : cd_dataset_fail(f, "/ast/own_ptr", "more own rows than leaves that say so", err);
+               : dataset_fail(f, "/ast/own_ptr", "more own rows than leaves that say so", err);
 }
 
 /* Leaves whose columns equal the row of their buffer are not stored twice; here they are put
@@ -599,11 +611,11 @@ static cdmpp_status read_leaves(const cd_dataset_file *f, cd_dataset *d, const c
     int64_t *own_ptr = cd_mem_zalloc((size_t)f->n.program + 1, sizeof *own_ptr);
     cdmpp_status st =
         leaf_row && leaf_own && own_ptr ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu leaves", d->n_leaf);
-    if (!st) st = cd_dataset_read(f, CD_LAYOUT_ARRAY_LEAF_ROW, f->n.leaf, leaf_row, err);
-    if (!st) st = cd_dataset_read(f, CD_LAYOUT_ARRAY_LEAF_OWN, f->n.leaf, leaf_own, err);
+    if (!st) st = dataset_read(f, CD_LAYOUT_ARRAY_LEAF_ROW, f->n.leaf, leaf_row, err);
+    if (!st) st = dataset_read(f, CD_LAYOUT_ARRAY_LEAF_OWN, f->n.leaf, leaf_own, err);
     if (!st)
-        st = cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_OWN_PTR, f->n.program, f->n.own, at->own,
-                                 own_ptr, err);
+        st = dataset_read_ptr(f, CD_LAYOUT_ARRAY_OWN_PTR, f->n.program, f->n.own, at->own, own_ptr,
+                              err);
     for (uint64_t p = 0; p < f->n.program && !st; p++) {
         const uint64_t k = (uint64_t)d->leaf_ptr[at->program + p] - at->leaf;
         if (p % CD_DATASET_REST == 0) cd_spool_rest(d->spool);
@@ -616,15 +628,15 @@ static cdmpp_status read_leaves(const cd_dataset_file *f, cd_dataset *d, const c
     return st;
 }
 
-cdmpp_status cd_dataset_ast_read(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
-                                 cdmpp_err *err) {
-    CD_TRY(
-        cd_dataset_read(f, CD_LAYOUT_ARRAY_LEAF_ROWS, f->n.own, d->own + at->own * d->n_col, err));
-    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_LEAF_POS, f->n.leaf, d->leaf_pos + at->leaf, err));
-    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_LEAF_NODE, f->n.leaf, d->leaf_node + at->leaf, err));
-    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_TREE_PTR, f->n.program, f->n.tree, at->tree,
-                               d->tree_ptr + at->program, err));
-    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_TREE, f->n.tree, d->tree + at->tree, err));
+/* One file to its place `at`; its rows, row_ptr and leaf_ptr are there already. */
+static cdmpp_status dataset_ast_read(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
+                                     cdmpp_err *err) {
+    CD_TRY(dataset_read(f, CD_LAYOUT_ARRAY_LEAF_ROWS, f->n.own, d->own + at->own * d->n_col, err));
+    CD_TRY(dataset_read(f, CD_LAYOUT_ARRAY_LEAF_POS, f->n.leaf, d->leaf_pos + at->leaf, err));
+    CD_TRY(dataset_read(f, CD_LAYOUT_ARRAY_LEAF_NODE, f->n.leaf, d->leaf_node + at->leaf, err));
+    CD_TRY(dataset_read_ptr(f, CD_LAYOUT_ARRAY_TREE_PTR, f->n.program, f->n.tree, at->tree,
+                            d->tree_ptr + at->program, err));
+    CD_TRY(dataset_read(f, CD_LAYOUT_ARRAY_TREE, f->n.tree, d->tree + at->tree, err));
     CD_TRY(check_trees(f, d, at, err));
     CD_TRY(read_paths(f, d, at, err));
     return read_leaves(f, d, at, err);

@@ -31,33 +31,9 @@ typedef struct cd_dataset_file {
     cd_spool *spool; /* rests while arrays are read; NULL: none */
 } cd_dataset_file;
 
-/* ESCHEMA about an object of the file. */
-cdmpp_status cd_dataset_fail(const cd_dataset_file *f, const char *object, const char *what,
-                             cdmpp_err *err);
-/* Elements of an array. */
-cdmpp_status cd_dataset_count(const cd_dataset_file *f, cd_layout_array a, uint64_t *n,
-                              cdmpp_err *err);
-/* All n elements of an array, its checksum compared. */
-cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_layout_array a, uint64_t n, void *out,
-                             cdmpp_err *err);
-/* n+1 offsets, rising from 0 to `end`; `base` is added to each. */
-cdmpp_status cd_dataset_read_ptr(const cd_dataset_file *f, cd_layout_array a, uint64_t n,
-                                 uint64_t end, uint64_t base, int64_t *ptr, cdmpp_err *err);
-/* (n) elements of d, zeroed, never NULL for n == 0. */
-void *cd_dataset_alloc(cd_dataset *d, uint64_t n, size_t size);
-
 /* ---- dataset_ast.c ---- */
-cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err);
-cdmpp_status cd_dataset_ast_alloc(cd_dataset *d, cdmpp_err *err); /* d's sizes are set */
-/* One file to its place `at`; its rows, row_ptr and leaf_ptr are there already. */
-cdmpp_status cd_dataset_ast_read(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
-                                 cdmpp_err *err);
-void cd_dataset_ast_free(cd_dataset *d);
 
 /* ---- dataset_order.c ---- */
-/* The rows of one file, all of which is read; its place is `at`. Errors: ENOMEM. */
-cdmpp_status cd_dataset_order(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
-                              cdmpp_err *err);
 /* Programs between two rests of a loop over all. */
 enum { CD_DATASET_REST = 16384 };
 #endif

@@ -319,7 +319,6 @@ cdmpp_status cd_layout_check_crc(const cd_h5 *h, const char *object, uint32_t cr
  * facts; any file the steps, identities and copies. */
 bool cd_layout_optional(cd_layout_array a);
 /* Is it one of the two arrays of steps, of facts, one of the three of copies? */
-bool cd_layout_of_steps(cd_layout_array a);
 bool cd_layout_of_facts(cd_layout_array a);
 bool cd_layout_of_copies(cd_layout_array a);
 /* Of arrays that are in a file for all programs or not at all (steps, identities, copies) the one

@@ -188,7 +188,8 @@ cd_layout_array cd_layout_array_of_ptr(cd_layout_array a) {
     }
 }
 
-bool cd_layout_of_steps(cd_layout_array a) {
+/* Is it one of the two arrays of steps, of facts, one of the three of copies? */
+static bool layout_of_steps(cd_layout_array a) {
     return a == CD_LAYOUT_ARRAY_STEP || a == CD_LAYOUT_ARRAY_STEP_PTR;
 }
 bool cd_layout_of_facts(cd_layout_array a) {
@@ -200,7 +201,7 @@ bool cd_layout_of_copies(cd_layout_array a) {
 }
 
 cd_layout_array cd_layout_asked_for(cd_layout_array a) {
-    if (cd_layout_of_steps(a)) return CD_LAYOUT_ARRAY_STEP_PTR;
+    if (layout_of_steps(a)) return CD_LAYOUT_ARRAY_STEP_PTR;
     if (cd_layout_of_copies(a)) return CD_LAYOUT_ARRAY_COPIES;
     return a == CD_LAYOUT_ARRAY_ID ? a : CD_LAYOUT_ARRAY_COUNT;
 }

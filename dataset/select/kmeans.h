@@ -34,9 +34,4 @@ cdmpp_status cd_kmeans_find(const float *x, size_t n, size_t dim, size_t k, uint
                             cd_threads *pool, cd_kmeans *out, cdmpp_err *err);
 void cd_kmeans_free(cd_kmeans *m);
 
-/* d[c] = squared distance of one point to centre c; `across` (dim, k) is the centres
- * transposed, so that the inner loop runs over centres: exact and fast without
- * reordering sums. */
-void cd_kmeans_distances(const float *x, const float *across, size_t dim, size_t k, float *d);
-void cd_kmeans_transpose(const float *centre, size_t k, size_t dim, float *across);
 #endif

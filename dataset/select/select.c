@@ -29,12 +29,15 @@ typedef struct {
     bool moved;
 } run_kmeans;
 
-void cd_kmeans_transpose(const float *centre, size_t k, size_t dim, float *across) {
+static void kmeans_transpose(const float *centre, size_t k, size_t dim, float *across) {
     for (size_t c = 0; c < k; c++)
         for (size_t j = 0; j < dim; j++) across[j * k + c] = centre[c * dim + j];
 }
 
-void cd_kmeans_distances(const float *x, const float *across, size_t dim, size_t k, float *d) {
+/* d[c] = squared distance of one point to centre c; `across` (dim, k) is the centres
+ * transposed, so that the inner loop runs over centres: exact and fast without
+ * reordering sums. */
+static void kmeans_distances(const float *x, const float *across, size_t dim, size_t k, float *d) {
     memset(d, 0, k * sizeof *d);
     for (size_t j = 0; j < dim; j++) {
         const float v = x[j], *row = across + j * k;
@@ -129,7 +132,7 @@ static cdmpp_status label_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_
     (void)err;
     for (size_t i = beg; i < end; i++) {
         uint32_t best = 0;
-        cd_kmeans_distances(r->x + i * r->dim, r->across, r->dim, r->k, d);
+        kmeans_distances(r->x + i * r->dim, r->across, r->dim, r->k, d);
         for (uint32_t c = 1; c < r->k; c++)
             if (d[c] < d[best]) best = c;
         r->near[i] = d[best];
@@ -139,7 +142,7 @@ static cdmpp_status label_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_
 }
 
 static cdmpp_status label_all(run_kmeans *r, cdmpp_err *err) {
-    cd_kmeans_transpose(r->m->centre, r->k, r->dim, r->across);
+    kmeans_transpose(r->m->centre, r->k, r->dim, r->across);
     CD_TRY(cd_threads_run(r->pool, r->n, CHUNK, label_chunk, r, err));
     r->moved = memcmp(r->m->label, r->order, r->n * sizeof *r->order) != 0;
     memcpy(r->m->label, r->order, r->n * sizeof *r->order);
@@ -279,7 +282,7 @@ static cdmpp_status between_chunk(void *ctx, size_t beg, size_t end, int w, cdmp
     (void)w, (void)err;
     for (size_t i = beg; i < end; i++) {
         float *d = r->between + i * r->n;
-        cd_kmeans_distances(r->x + i * r->dim, r->across, r->dim, r->n, d);
+        kmeans_distances(r->x + i * r->dim, r->across, r->dim, r->n, d);
         for (size_t j = 0; j < r->n; j++) d[j] = sqrtf(d[j]);
     }
     return CDMPP_OK;
@@ -313,7 +316,7 @@ static void begin(run_medoids *r) {
 
 static cdmpp_status choose_medoids(run_medoids *r, double rest, size_t k, uint32_t *chosen,
                                    size_t *n_chosen, cdmpp_err *err) {
-    cd_kmeans_transpose(r->x, r->n, r->dim, r->across);
+    kmeans_transpose(r->x, r->n, r->dim, r->across);
     CD_TRY(cd_threads_run(r->pool, r->n, CHUNK_MEDOIDS, between_chunk, r, err));
     begin(r);
     while (*n_chosen < k) {
@@ -495,7 +498,7 @@ static cdmpp_status mean_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     for (size_t t = beg; t < end; t++) {
         double *mean = r->mean + t * k;
         for (size_t i = 0; i < r->t[t].n; i++) {
-            cd_kmeans_distances(r->x + q->of[r->t[t].first + i] * dim, r->across, dim, k, d);
+            kmeans_distances(r->x + q->of[r->t[t].first + i] * dim, r->across, dim, k, d);
             for (size_t c = 0; c < k; c++) mean[c] += sqrt((double)d[c]);
         }
         for (size_t c = 0; c < k; c++) mean[c] /= (double)r->t[t].n;
@@ -511,7 +514,7 @@ static cdmpp_status measure(run *r, const cd_kmeans *m, size_t *slot, cdmpp_err 
     r->dist = CD_NEWN(&r->arena, float, (size_t)cd_threads_count(r->pool) * m->k);
     r->mean = CD_NEWN(&r->arena, double, r->n_t * m->k);
     if (r->arena.oom) return CD_FAIL(err, ENOMEM, "distances of %zu tasks", r->n_t);
-    cd_kmeans_transpose(m->centre, m->k, m->dim, r->across);
+    kmeans_transpose(m->centre, m->k, m->dim, r->across);
     for (size_t k = 0; k < r->n_t; k++) slot[r->t[k].task] = r->t[k].first;
     for (size_t i = 0; i < r->in->n; i++) of[slot[r->p[i].task]++] = (uint32_t)i;
     measuring q = {r, of};

@@ -7,9 +7,11 @@
 #include "dataset/split/split_internal.h"
 #include "features/task/task.h"
 
-/* Pieces, words and names of a sample's text. */
-
-bool cd_sample_scan_cut(cd_sample_scan *s, char stop, cd_sample_scan *piece) {
+/* *piece = what comes before the next `stop`, which is passed over, or all that is left;
+ * true when there was one: another piece follows.
+ *
+ * Pieces, words and names of a sample's text. */
+static bool sample_scan_cut(cd_sample_scan *s, char stop, cd_sample_scan *piece) {
     const char *p = memchr(s->text + s->at, stop, s->end - s->at);
     *piece = *s;
     piece->end = p ? (size_t)(p - s->text) : s->end;
@@ -17,14 +19,17 @@ bool cd_sample_scan_cut(cd_sample_scan *s, char stop, cd_sample_scan *piece) {
     return p != NULL;
 }
 
-bool cd_sample_scan_word(cd_sample_scan *s, const char *word) {
+/* What is left starts with `word`: pass over it. */
+static bool sample_scan_word(cd_sample_scan *s, const char *word) {
     const size_t n = strlen(word);
     if (s->end - s->at < n || memcmp(s->text + s->at, word, n) != 0) return false;
     s->at += n;
     return true;
 }
 
-cdmpp_status cd_sample_scan_expected(const cd_sample_scan *s, const char *what, cdmpp_err *err) {
+/* EPARSE: "character 8: expected WHAT, found '...'", what is left. */
+static cdmpp_status sample_scan_expected(const cd_sample_scan *s, const char *what,
+                                         cdmpp_err *err) {
     if (s->at == s->end)
         return CD_FAIL(err, EPARSE, "character %zu: expected %s, found the end of it", s->at + 1,
                        what);
@@ -60,8 +65,9 @@ static const char *token(const cd_sample_scan *s, size_t end, char name[CD_SAMPL
     return name;
 }
 
-cdmpp_status cd_sample_scan_unknown(const cd_sample_scan *s, cd_sample_scan_kind kind,
-                                    cdmpp_err *err) {
+/* What is left is no such name: ESCHEMA with the nearest. */
+static cdmpp_status sample_scan_unknown(const cd_sample_scan *s, cd_sample_scan_kind kind,
+                                        cdmpp_err *err) {
     char name[CD_SAMPLE_NAME], buf[CD_SAMPLE_NAME], found[CD_SAMPLE_NAME],
         best[CD_SAMPLE_NAME] = "";
     size_t least = CD_DID_YOU_MEAN_MAX, dash = s->at;
@@ -85,20 +91,22 @@ cdmpp_status cd_sample_scan_unknown(const cd_sample_scan *s, cd_sample_scan_kind
                    best[0] ? ", did you mean '" : "", best, best[0] ? "'?" : "");
 }
 
-cdmpp_status cd_sample_scan_name(cd_sample_scan *s, cd_sample_scan_kind kind,
-                                 char name[CD_SAMPLE_NAME], cdmpp_err *err) {
+/* "-NAME": the longest name that a device has, or that a network answers to. Errors: EPARSE
+ * and those of sample_scan_unknown. */
+static cdmpp_status sample_scan_name(cd_sample_scan *s, cd_sample_scan_kind kind,
+                                     char name[CD_SAMPLE_NAME], cdmpp_err *err) {
     const char *what = kind == CD_SAMPLE_SCAN_DEVICE ? "'-' and a device" : "'-' and a network";
-    if (!cd_sample_scan_word(s, "-")) return cd_sample_scan_expected(s, what, err);
+    if (!sample_scan_word(s, "-")) return sample_scan_expected(s, what, err);
     if (s->at == s->end)
-        return cd_sample_scan_expected(s, kind == CD_SAMPLE_SCAN_DEVICE ? "a device" : "a network",
-                                       err);
+        return sample_scan_expected(s, kind == CD_SAMPLE_SCAN_DEVICE ? "a device" : "a network",
+                                    err);
     for (size_t end = s->end; end > s->at; end--) { /* the longest first */
         if (end < s->end && s->text[end] != '-') continue;
         if (end - s->at >= CD_SAMPLE_NAME || !exists(s->d, kind, token(s, end, name))) continue;
         s->at = end;
         return CDMPP_OK;
     }
-    return cd_sample_scan_unknown(s, kind, err);
+    return sample_scan_unknown(s, kind, err);
 }
 
 /* By_device:... and by_net:... */
@@ -124,9 +132,9 @@ static cdmpp_status read_side(cd_sample_scan *s, cd_sample_scan_kind kind, cd_ar
     cd_sample_scan all = *s;
     char name[CD_SAMPLE_NAME];
     to->given = true;
-    if (cd_sample_scan_word(&all, "-all") && all.at == all.end) return CDMPP_OK;
+    if (sample_scan_word(&all, "-all") && all.at == all.end) return CDMPP_OK;
     do {
-        CD_TRY(cd_sample_scan_name(s, kind, name, err));
+        CD_TRY(sample_scan_name(s, kind, name, err));
         CD_TRY(add(arena, to, name, err));
     } while (s->at < s->end);
     return CDMPP_OK;
@@ -136,15 +144,14 @@ static cdmpp_status read_sides(cd_sample_scan *s, cd_sample_scan_kind kind, cd_a
                                side *train, side *test, cdmpp_err *err) {
     for (bool more = true; more;) {
         cd_sample_scan piece, start;
-        more = cd_sample_scan_cut(s, ',', &piece);
+        more = sample_scan_cut(s, ',', &piece);
         start = piece;
-        side *to = cd_sample_scan_word(&piece, "train")  ? train
-                   : cd_sample_scan_word(&piece, "test") ? test
-                                                         : NULL;
-        if (!to) return cd_sample_scan_expected(&start, "train-NAME... or test-NAME...", err);
+        side *to = sample_scan_word(&piece, "train")  ? train
+                   : sample_scan_word(&piece, "test") ? test
+                                                      : NULL;
+        if (!to) return sample_scan_expected(&start, "train-NAME... or test-NAME...", err);
         if (to->given)
-            return cd_sample_scan_expected(&start, to == train ? "'train' once" : "'test' once",
-                                           err);
+            return sample_scan_expected(&start, to == train ? "'train' once" : "'test' once", err);
         CD_TRY(read_side(&piece, kind, arena, to, err));
     }
     if (!train->name.n && !test->name.n)
@@ -157,9 +164,9 @@ cdmpp_status cd_sample_split(const cd_dataset *d, const char *text, cd_arena *ar
                              cd_split_spec *spec, cdmpp_err *err) {
     cd_sample_scan s = {d, text, 0, strlen(text)};
     side train = {0}, test = {0};
-    const bool device = cd_sample_scan_word(&s, "by_device:");
-    if (!device && !cd_sample_scan_word(&s, "by_net:"))
-        return cd_sample_scan_expected(&s, "by_device: or by_net:", err);
+    const bool device = sample_scan_word(&s, "by_device:");
+    if (!device && !sample_scan_word(&s, "by_net:"))
+        return sample_scan_expected(&s, "by_device: or by_net:", err);
     CD_TRY(read_sides(&s, device ? CD_SAMPLE_SCAN_DEVICE : CD_SAMPLE_SCAN_NETWORK, arena, &train,
                       &test, err));
     spec->kind = device ? CD_SPLIT_DEVICE : CD_SPLIT_NETWORK;
@@ -265,7 +272,7 @@ static cdmpp_status number(cd_sample_scan *s, size_t least, size_t *out, cdmpp_e
     const bool fits = n > 0 && n <= 9 && s->at + n <= s->end;
     *out = fits ? (size_t)strtoul(s->text + s->at, NULL, 10) : 0;
     if (!fits || *out < least)
-        return cd_sample_scan_expected(
+        return sample_scan_expected(
             s, least ? "a number from 1 to 999999999" : "the number of a task", err);
     s->at += n;
     return CDMPP_OK;
@@ -279,9 +286,9 @@ static cdmpp_status bad_mode(const cd_sample_scan *s, cdmpp_err *err) {
     memcpy(text, s->text + s->at, n < sizeof text ? n : sizeof text - 1);
     const char *near =
         text[0] ? cd_did_you_mean_nearest(text, word, sizeof word / sizeof *word) : NULL;
-    if (!near) return cd_sample_scan_expected(s, modes, err);
+    if (!near) return sample_scan_expected(s, modes, err);
     snprintf(what, sizeof what, "%s (did you mean '%s'?)", modes, near);
-    return cd_sample_scan_expected(s, what, err);
+    return sample_scan_expected(s, what, err);
 }
 
 /* A number that only some of the devices have counts for those. */
@@ -289,10 +296,10 @@ static cdmpp_status read_list(sampler *s, cd_sample_scan *t, const uint8_t *dev,
     do {
         size_t id;
         const cd_sample_scan start = *t;
-        if (!cd_sample_scan_word(t, "-"))
-            return cd_sample_scan_expected(t, "'-' and the number of a task", err);
+        if (!sample_scan_word(t, "-"))
+            return sample_scan_expected(t, "'-' and the number of a task", err);
         CD_TRY(number(t, 0, &id, err));
-        if (t->at < t->end && t->text[t->at] != '-') return cd_sample_scan_expected(t, "'-'", err);
+        if (t->at < t->end && t->text[t->at] != '-') return sample_scan_expected(t, "'-'", err);
         bool known = false;
         for (uint32_t v = 0; v < s->d->n_device; v++) {
             if (!dev[v] || id >= s->n_list[s->gpu[v]]) continue;
@@ -310,7 +317,7 @@ static cdmpp_status read_networks(sampler *s, cd_sample_scan *t, const uint8_t *
                                   cdmpp_err *err) {
     do {
         char name[CD_SAMPLE_NAME];
-        CD_TRY(cd_sample_scan_name(t, CD_SAMPLE_SCAN_NETWORK, name, err));
+        CD_TRY(sample_scan_name(t, CD_SAMPLE_SCAN_NETWORK, name, err));
         for (uint32_t v = 0; v < s->d->n_device; v++)
             if (dev[v]) take_network(s, v, name);
     } while (t->at < t->end);
@@ -322,14 +329,14 @@ static cdmpp_status read_mode(sampler *s, cd_sample_scan *t, const uint8_t *dev,
     size_t k = SIZE_MAX;
     const cd_sample_scan start = *t;
     bool random = false;
-    if (cd_sample_scan_word(t, "list")) return read_list(s, t, dev, err);
-    if (cd_sample_scan_word(t, "network")) return read_networks(s, t, dev, err);
-    if (!cd_sample_scan_word(t, "cross")) {
-        random = cd_sample_scan_word(t, "random");
-        if (!random && !cd_sample_scan_word(t, "sample")) return bad_mode(&start, err);
+    if (sample_scan_word(t, "list")) return read_list(s, t, dev, err);
+    if (sample_scan_word(t, "network")) return read_networks(s, t, dev, err);
+    if (!sample_scan_word(t, "cross")) {
+        random = sample_scan_word(t, "random");
+        if (!random && !sample_scan_word(t, "sample")) return bad_mode(&start, err);
         CD_TRY(number(t, 1, &k, err));
     }
-    if (t->at < t->end) return cd_sample_scan_expected(t, "'+', ',' or the end", err);
+    if (t->at < t->end) return sample_scan_expected(t, "'+', ',' or the end", err);
     for (uint32_t v = 0; v < s->d->n_device; v++) {
         if (!dev[v]) continue;
         if (random) take_random(s, v, k);
@@ -342,12 +349,12 @@ static cdmpp_status read_mode(sampler *s, cd_sample_scan *t, const uint8_t *dev,
 static cdmpp_status read_device(sampler *s, cd_sample_scan *part, uint32_t *out, cdmpp_err *err) {
     cd_sample_scan rest = *part, name;
     *out = UINT32_MAX;
-    if (!cd_sample_scan_cut(&rest, ':', &name)) return CDMPP_OK;
+    if (!sample_scan_cut(&rest, ':', &name)) return CDMPP_OK;
     for (uint32_t v = 0; v < s->d->n_device; v++)
         if (strlen(s->d->device_name[v]) == name.end - name.at &&
             !memcmp(s->d->device_name[v], name.text + name.at, name.end - name.at))
             *out = v;
-    if (*out == UINT32_MAX) return cd_sample_scan_unknown(&name, CD_SAMPLE_SCAN_DEVICE, err);
+    if (*out == UINT32_MAX) return sample_scan_unknown(&name, CD_SAMPLE_SCAN_DEVICE, err);
     *part = rest;
     return CDMPP_OK;
 }
@@ -359,7 +366,7 @@ static cdmpp_status read_part(sampler *s, cd_sample_scan *part, uint8_t *dev, cd
         dev[v] = own == UINT32_MAX ? !s->named[v] : v == own;
     for (bool more = true; more;) {
         cd_sample_scan mode;
-        more = cd_sample_scan_cut(part, '+', &mode);
+        more = sample_scan_cut(part, '+', &mode);
         CD_TRY(read_mode(s, &mode, dev, err));
     }
     return CDMPP_OK;
@@ -371,11 +378,11 @@ static cdmpp_status name_devices(sampler *s, cd_sample_scan text, cdmpp_err *err
     for (bool more = true; more;) {
         cd_sample_scan part, start;
         uint32_t v;
-        more = cd_sample_scan_cut(&text, ',', &part);
+        more = sample_scan_cut(&text, ',', &part);
         start = part;
         CD_TRY(read_device(s, &part, &v, err));
         if (v == UINT32_MAX ? nobody : s->named[v])
-            return cd_sample_scan_expected(
+            return sample_scan_expected(
                 &start, v == UINT32_MAX ? "one part without a device" : "one part of a device",
                 err);
         if (v == UINT32_MAX) nobody = true;
@@ -395,7 +402,7 @@ static cdmpp_status mark(sampler *s, const char *text, uint8_t *dev, uint8_t *as
     CD_TRY(name_devices(s, all, err));
     for (bool more = true; more;) {
         cd_sample_scan part;
-        more = cd_sample_scan_cut(&all, ',', &part);
+        more = sample_scan_cut(&all, ',', &part);
         CD_TRY(read_part(s, &part, dev, err));
     }
     for (size_t i = 0; i < s->d->n; i++)

@@ -27,9 +27,11 @@ static int by_latency(const void *a, const void *b) {
     return (x->i > y->i) - (x->i < y->i);
 }
 
-/* Programs in order of latency, every fifth to the test part, as CDMPP does it: parts of equal
+/* split_latency.c.
+ *
+ * Programs in order of latency, every fifth to the test part, as CDMPP does it: parts of equal
  * distributions, but with the tasks of the test part in training too. */
-cdmpp_status cd_split_interleave(cd_splitter *m, cdmpp_err *err) {
+static cdmpp_status split_interleave(cd_splitter *m, cdmpp_err *err) {
     ranked *r = CD_NEWN(&m->arena, ranked, m->d->n);
     if (!r) return CD_FAIL(err, ENOMEM, "order of %zu programs", m->d->n);
     size_t n = 0, nth = 0, every = (size_t)llround((GROUP - 1.0) / GROUP / m->spec->valid);
@@ -92,7 +94,8 @@ static void thin(const cd_splitter *m, candidate *v, size_t n) {
     m->s->n_thinned += n - most;
 }
 
-cdmpp_status cd_split_thin(cd_splitter *m, cdmpp_err *err) {
+/* split_thin.c, after all others */
+static cdmpp_status split_thin(cd_splitter *m, cdmpp_err *err) {
     /* freed before the training: not in the arena of the split */
     candidate *v = cd_mem_zalloc(m->d->n + 1, sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "%zu programs", m->d->n);
@@ -252,6 +255,8 @@ static cdmpp_status check(const cd_split_spec *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+static cdmpp_status split_by_units(cd_splitter *m, cdmpp_err *err);
+
 static cdmpp_status make(cd_splitter *m, cdmpp_err *err) {
     const cd_dataset *d = m->d;
     CD_TRY(check(m->spec, err));
@@ -263,9 +268,9 @@ static cdmpp_status make(cd_splitter *m, cdmpp_err *err) {
     }
     if (m->spec->kind == CD_SPLIT_RECORD) part_by_record(m);
     else
-        CD_TRY(m->spec->kind == CD_SPLIT_INTERLEAVED ? cd_split_interleave(m, err)
-                                                     : cd_split_by_units(m, err));
-    if (m->spec->train_per_task > 0) CD_TRY(cd_split_thin(m, err));
+        CD_TRY(m->spec->kind == CD_SPLIT_INTERLEAVED ? split_interleave(m, err)
+                                                     : split_by_units(m, err));
+    if (m->spec->train_per_task > 0) CD_TRY(split_thin(m, err));
     return finish(m, err);
 }
 
@@ -317,7 +322,8 @@ static void sort_units(cd_splitter *m) {
     if (m->n_unit) qsort(m->unit, m->n_unit, sizeof *m->unit, by_rank_units);
 }
 
-void cd_split_list_tasks(cd_splitter *m, const uint8_t *used) {
+/* m->unit = the tasks of which `used` (n_task) is set, by rank. */
+static void split_list_tasks(cd_splitter *m, const uint8_t *used) {
     m->n_unit = 0;
     for (uint32_t t = 0; t < m->d->n_task; t++)
         if (used[t]) add_unit(m, m->d->task_name[t], t);
@@ -349,7 +355,7 @@ static cdmpp_status list_devices(cd_splitter *m, cdmpp_err *err) {
 static cdmpp_status list_units(cd_splitter *m, cdmpp_err *err) {
     if (m->spec->kind == CD_SPLIT_NETWORK) return list_networks(m, err);
     if (m->spec->kind == CD_SPLIT_DEVICE) return list_devices(m, err);
-    cd_split_list_tasks(m, m->task_used);
+    split_list_tasks(m, m->task_used);
     return CDMPP_OK;
 }
 
@@ -398,7 +404,8 @@ static cdmpp_status assign_names(cd_splitter *m, const cd_texts *names, uint8_t 
     return CDMPP_OK;
 }
 
-void cd_split_take(cd_splitter *m, double fraction, size_t of, cd_split_part part) {
+/* The first round(fraction * of) units, at least one, by rank of those that train. */
+static void split_take(cd_splitter *m, double fraction, size_t of, cd_split_part part) {
     size_t n = (size_t)llround(fraction * (double)of);
     if (!n) n = 1;
     for (size_t u = 0; u < m->n_unit && n; u++) {
@@ -428,10 +435,9 @@ static cdmpp_status assign_units(cd_splitter *m, cdmpp_err *err) {
     fill(m, FREE,
          s->train_name.n ? (s->test_name.n ? CD_SPLIT_PART_NONE : CD_SPLIT_PART_TEST)
                          : CD_SPLIT_PART_TRAIN);
-    if (!s->test_name.n && !s->train_name.n)
-        cd_split_take(m, s->test, m->n_unit, CD_SPLIT_PART_TEST);
+    if (!s->test_name.n && !s->train_name.n) split_take(m, s->test, m->n_unit, CD_SPLIT_PART_TEST);
     if (!s->valid_name.n && s->kind == CD_SPLIT_TASK)
-        cd_split_take(m, s->valid, m->n_unit, CD_SPLIT_PART_VALID);
+        split_take(m, s->valid, m->n_unit, CD_SPLIT_PART_VALID);
     return CDMPP_OK;
 }
 
@@ -482,18 +488,21 @@ static void part_of_units(cd_splitter *m) {
 static void valid_tasks(cd_splitter *m, uint8_t *used) {
     for (size_t t = 0; t < m->d->n_task; t++)
         used[t] = m->task_used[t] && m->task_part[t] == CD_SPLIT_PART_TRAIN;
-    cd_split_list_tasks(m, used);
-    cd_split_take(m, m->spec->valid, m->n_unit, CD_SPLIT_PART_VALID);
+    split_list_tasks(m, used);
+    split_take(m, m->spec->valid, m->n_unit, CD_SPLIT_PART_VALID);
     for (size_t u = 0; u < m->n_unit; u++) m->task_part[m->unit[u].id] = m->unit[u].part;
 }
 
-cdmpp_status cd_split_by_units(cd_splitter *m, cdmpp_err *err) {
+static cdmpp_status split_with_target(cd_splitter *m, cdmpp_err *err);
+
+/* split_units.c */
+static cdmpp_status split_by_units(cd_splitter *m, cdmpp_err *err) {
     const cd_dataset *d = m->d;
     const cd_split_kind kind = m->spec->kind;
     CD_TRY(list_units(m, err));
     CD_TRY(assign_units(m, err));
     part_of_units(m);
-    if (m->spec->target) return cd_split_with_target(m, err);
+    if (m->spec->target) return split_with_target(m, err);
     uint8_t *tmp = CD_NEWN(&m->arena, uint8_t, d->n_task);
     if (!tmp) return CD_FAIL(err, ENOMEM, "%zu tasks", d->n_task);
     if (kind == CD_SPLIT_NETWORK) {
@@ -549,14 +558,14 @@ static void find_tasks(dividing *v) {
 static cdmpp_status divide(dividing *v, cdmpp_err *err) {
     cd_splitter *m = v->m;
     const size_t n_task = m->d->n_task;
-    cd_split_list_tasks(m, v->here);
+    split_list_tasks(m, v->here);
     if (m->n_unit < 3)
         return CD_FAIL(
             err, ERANGE,
             "expected at least 3 tasks on device '%s' (test, validation, candidates), found %zu",
             m->d->device_name[v->target], m->n_unit);
-    cd_split_take(m, m->spec->test, m->n_unit, CD_SPLIT_PART_TEST);
-    cd_split_take(m, m->spec->valid, m->n_unit, CD_SPLIT_PART_VALID);
+    split_take(m, m->spec->test, m->n_unit, CD_SPLIT_PART_TEST);
+    split_take(m, m->spec->valid, m->n_unit, CD_SPLIT_PART_VALID);
     for (size_t u = 0; u < m->n_unit; u++) {
         const uint8_t p = m->unit[u].part;
         v->part[m->unit[u].id] = p == CD_SPLIT_PART_TRAIN ? CD_SPLIT_PART_NONE : p;
@@ -565,8 +574,8 @@ static cdmpp_status divide(dividing *v, cdmpp_err *err) {
     }
     for (size_t t = 0; t < n_task; t++)
         if (v->here[t]) v->there[t] = 0;
-    cd_split_list_tasks(m, v->there);
-    if (m->n_unit) cd_split_take(m, m->spec->valid, m->n_unit, CD_SPLIT_PART_VALID);
+    split_list_tasks(m, v->there);
+    if (m->n_unit) split_take(m, m->spec->valid, m->n_unit, CD_SPLIT_PART_VALID);
     for (size_t u = 0; u < m->n_unit; u++)
         v->valid[m->unit[u].id] = m->unit[u].part == CD_SPLIT_PART_VALID;
     return CDMPP_OK;
@@ -674,9 +683,11 @@ static cdmpp_status with_target(dividing *v, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A few labelled tasks of the target are for training; the others are its test part, usable without
+/* split_target.c; dev_part says which device is the target (TEST) and which have no part.
+ *
+ * A few labelled tasks of the target are for training; the others are its test part, usable without
  * labels. */
-cdmpp_status cd_split_with_target(cd_splitter *m, cdmpp_err *err) {
+static cdmpp_status split_with_target(cd_splitter *m, cdmpp_err *err) {
     const size_t n = m->d->n_task;
     cd_arena *a = &m->arena;
     dividing v = {.m = m,

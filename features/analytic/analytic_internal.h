@@ -186,10 +186,6 @@ struct cd_facts {
 static inline double cd_an_min(double a, double b) { return a < b || b != b ? a : b; }
 static inline double cd_an_max(double a, double b) { return a > b || b != b ? a : b; }
 
-/* e as a sum of slices. */
-void cd_facts_affine_of(cd_an *w, const cd_expr *e, cd_an_form *out);
-/* form += times * add, as dimension `dim`. */
-void cd_facts_affine_add(cd_an_form *form, const cd_an_form *add, int64_t times, int32_t dim);
 static inline int64_t cd_an_mul(int64_t a, int64_t b) { /* stops at CD_AN_MOST */
     int64_t r;
     if (__builtin_mul_overflow(a, b, &r) || r > CD_AN_MOST || r < -CD_AN_MOST)
@@ -198,8 +194,6 @@ static inline int64_t cd_an_mul(int64_t a, int64_t b) { /* stops at CD_AN_MOST *
 }
 /* Chance that a condition holds, loop variables taken as independent and evenly spread. */
 double cd_facts_affine_chance(cd_an *w, const cd_expr *cond);
-/* Least and greatest value. */
-cd_bound cd_facts_affine_range(const cd_an_form *f);
 
 /* The loops, tensors and accesses of the AST. Errors: EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_facts_read_nest(cd_an *w, cdmpp_err *err);
@@ -221,8 +215,6 @@ void cd_facts_value_of(cd_an *w, const cd_expr *e, const cd_expr *inner, cd_an_v
 static inline bool cd_an_private(const cd_an *w, const cd_an_access *a, int32_t loop) {
     return w->tensor[a->tensor].home > w->node[loop].ast;
 }
-/* Which loops are written out (node.copied) and which become vectors (var.vector). */
-void cd_facts_unroll_loops(cd_an *w);
 static inline int32_t cd_an_innermost(const cd_an *w, int32_t var) {
     return w->var[var].node + (int32_t)w->var[var].n_digit - 1;
 }
@@ -322,8 +314,6 @@ cdmpp_status cd_facts_gpu_count(cd_an *w, cdmpp_err *err);
 /* Kernel by kernel, store by store; all (CD_N_GPU_FACTS), zeros before: the facts but their ratios.
  * g has w and statement. Errors: likewise. */
 cdmpp_status cd_facts_gpu_walk(cd_an_gpu *g, double *all, cdmpp_err *err);
-/* Which loops are written out: copied. */
-void cd_facts_gpu_unroll(cd_an_gpu *g);
 /* The store of AST node k, whose accesses are raw0 .. raw1-1, into g->fact. */
 void cd_facts_gpu_statement(cd_an_gpu *g, int32_t k, uint32_t raw0, uint32_t raw1);
 /* The access at a few points of its loops; bytes: of a vector that a lane reads as a whole, where
@@ -334,8 +324,6 @@ void cd_facts_gpu_probe(cd_an_gpu *g, const cd_an_raw *r, cd_an_gpu_touch *out);
 double cd_facts_gpu_sectors(const cd_an_gpu *g, const cd_an_raw *r, double n, int32_t home);
 /* The vector loop around; NULL: none. */
 const cd_an_gpu_loop *cd_facts_gpu_vector(const cd_an_gpu *g);
-/* Does the access move with the loop? */
-bool cd_facts_gpu_moves(const cd_an_gpu *g, const cd_an_raw *r, const cd_an_gpu_loop *l);
 static inline bool cd_an_gpu_is_block(uint8_t axis) {
     return axis && cd_ast_tag_rank((cd_ast_tag)(axis - 1)) == 0;
 }

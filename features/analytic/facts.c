@@ -487,7 +487,8 @@ static bool short_enough(const cd_an *w, int32_t k) {
     return c >= 0 && c * (double)v->extent <= MOST_COST;
 }
 
-void cd_facts_unroll_loops(cd_an *w) {
+/* Which loops are written out (node.copied) and which become vectors (var.vector). */
+static void facts_unroll_loops(cd_an *w) {
     written_out(w, 1, w->n_node);
     for (int32_t k = w->n_node; k-- > 1;) {
         const cd_an_node *n = &w->node[k];
@@ -591,7 +592,7 @@ cdmpp_status cd_facts_cpu(cd_facts *f, const cd_nest *nest, float *out, cdmpp_er
     cd_an *w = start(f, nest, out);
     CD_TRY(cd_facts_read_nest(w, err));
     CD_TRY(cd_facts_tree_make(w, err));
-    cd_facts_unroll_loops(w);
+    facts_unroll_loops(w);
     cd_facts_reuse_count(w);
     cd_facts_core_count(w);
     if (w->oom) return CD_FAIL(err, ENOMEM, "facts");

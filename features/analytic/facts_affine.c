@@ -19,7 +19,8 @@ static void add_slice(cd_an_form *f, cd_an_slice s) {
     else f->t[f->n++] = s;
 }
 
-void cd_facts_affine_add(cd_an_form *form, const cd_an_form *add, int64_t times, int32_t dim) {
+/* form += times * add, as dimension `dim`. */
+static void facts_affine_add(cd_an_form *form, const cd_an_form *add, int64_t times, int32_t dim) {
     form->c += cd_an_mul(times, add->c);
     form->inexact |= add->inexact;
     form->gather |= add->gather;
@@ -28,7 +29,8 @@ void cd_facts_affine_add(cd_an_form *form, const cd_an_form *add, int64_t times,
                                       add->t[i].var, dim});
 }
 
-cd_bound cd_facts_affine_range(const cd_an_form *f) {
+/* Least and greatest value. */
+static cd_bound facts_affine_range(const cd_an_form *f) {
     cd_bound r = {f->c, f->c};
     for (uint32_t i = 0; i < f->n; i++) {
         const int64_t x = cd_an_mul(f->t[i].k, f->t[i].n - 1);
@@ -77,7 +79,7 @@ static void divide(cd_an *w, const cd_an_form *f, int64_t d, cd_an_form *whole, 
     whole->c = cd_expr_floordiv(f->c, d);
     rest->c = cd_expr_floormod(f->c, d);
     for (uint32_t i = 0; i < f->n; i++) divide_slice(w, f->t[i], d, whole, rest);
-    const cd_bound r = cd_facts_affine_range(rest);
+    const cd_bound r = facts_affine_range(rest);
     if (r.lo >= 0 && r.hi < d) {
         whole->inexact |= rest->inexact;
         return;
@@ -117,12 +119,14 @@ static void note(cd_an *w, const cd_expr *e, const cd_an_form *of, const cd_an_f
     w->division[w->n_division++] = (cd_an_division){e, w->store, var, kept};
 }
 
+static void facts_affine_of(cd_an *w, const cd_expr *e, cd_an_form *out);
+
 static void add_divided(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out) {
     cd_an_form f, whole, rest;
     const int64_t d = e->a[1]->op == CD_INT ? e->a[1]->u.i : 0;
     const cd_an_form *value = noted(w, e);
     if (!value) {
-        cd_facts_affine_of(w, e->a[0], &f);
+        facts_affine_of(w, e->a[0], &f);
         if (d <= 0) {
             out->inexact = true;
             return;
@@ -131,7 +135,7 @@ static void add_divided(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *o
         value = e->op == CD_FDIV || e->op == CD_DIV ? &whole : &rest;
         note(w, e, &f, value);
     }
-    cd_facts_affine_add(out, value, times, 0);
+    facts_affine_add(out, value, times, 0);
 }
 
 static void add_var(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out) {
@@ -183,7 +187,8 @@ static void add_expr(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out)
     }
 }
 
-void cd_facts_affine_of(cd_an *w, const cd_expr *e, cd_an_form *out) {
+/* e as a sum of slices. */
+static void facts_affine_of(cd_an *w, const cd_expr *e, cd_an_form *out) {
     out->c = 0;
     out->n = 0;
     out->inexact = out->gather = false;
@@ -194,10 +199,10 @@ void cd_facts_affine_of(cd_an *w, const cd_expr *e, cd_an_form *out) {
 
 static double below(cd_an *w, const cd_expr *a, const cd_expr *b, int64_t least) {
     cd_an_form f, g;
-    cd_facts_affine_of(w, a, &f);
-    cd_facts_affine_of(w, b, &g);
-    cd_facts_affine_add(&f, &g, -1, 0);
-    const cd_bound r = cd_facts_affine_range(&f); /* holds where f < least */
+    facts_affine_of(w, a, &f);
+    facts_affine_of(w, b, &g);
+    facts_affine_add(&f, &g, -1, 0);
+    const cd_bound r = facts_affine_range(&f); /* holds where f < least */
     if (r.hi < least) return 1;
     if (r.lo >= least) return 0;
     return (double)(least - r.lo) / ((double)(r.hi - r.lo) + 1);
@@ -311,11 +316,11 @@ static void address(cd_an *w, const cd_an_tensor *t, const cd_expr *const *x, cd
     out->n = 0;
     out->inexact = out->gather = false;
     for (uint32_t d = 0; d < t->rank; d++) {
-        cd_facts_affine_of(w, x[d], &f);
-        cd_facts_affine_add(out, &f, t->stride[d], (int32_t)d);
+        facts_affine_of(w, x[d], &f);
+        facts_affine_add(out, &f, t->stride[d], (int32_t)d);
         if (!t->x) continue;
-        cd_facts_affine_of(w, t->x[2 * d], &f);
-        cd_facts_affine_add(out, &f, -t->stride[d], (int32_t)d);
+        facts_affine_of(w, t->x[2 * d], &f);
+        facts_affine_add(out, &f, -t->stride[d], (int32_t)d);
     }
 }
 

@@ -174,7 +174,8 @@ static count range_unroll(cd_an_gpu *g, int32_t from, int32_t to, double step, d
     return all;
 }
 
-void cd_facts_gpu_unroll(cd_an_gpu *g) { (void)range_unroll(g, 0, g->w->ast->n, 0, 1); }
+/* Which loops are written out: copied. */
+static void facts_gpu_unroll(cd_an_gpu *g) { (void)range_unroll(g, 0, g->w->ast->n, 0, 1); }
 
 #define ADDRESS_REGISTERS 16.0
 #define TURN              2.0 /* instructions of an iteration */
@@ -453,7 +454,7 @@ cdmpp_status cd_facts_gpu_walk(cd_an_gpu *g, double *all, cdmpp_err *err) {
     if (!reserve(g)) return CD_FAIL(err, ENOMEM, "facts");
     for (uint32_t t = 0; t < g->w->n_tensor; t++)
         g->place[t] = (uint8_t)place_of(g->w, &g->w->tensor[t]);
-    cd_facts_gpu_unroll(g);
+    facts_gpu_unroll(g);
     CD_TRY(kernels(g, all, err));
     return g->w->oom ? CD_FAIL(err, ENOMEM, "facts") : CDMPP_OK;
 }

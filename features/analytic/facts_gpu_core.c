@@ -40,7 +40,8 @@ static double all_threads(const statement *s) { return s->g->blocks * s->g->thre
 
 /* ---- loops around ---- */
 
-bool cd_facts_gpu_moves(const cd_an_gpu *g, const cd_an_raw *r, const cd_an_gpu_loop *l) {
+/* Does the access move with the loop? */
+static bool facts_gpu_moves(const cd_an_gpu *g, const cd_an_raw *r, const cd_an_gpu_loop *l) {
     if (l->var < 0) return false;
     if (!r->inexact && !r->gather && !r->copy) {
         for (uint32_t i = 0; i < r->n; i++)
@@ -127,10 +128,10 @@ static double executions(const statement *s, const cd_an_raw *r, double *live) {
     for (uint32_t i = g->n_path; i-- > 0;) {
         const cd_an_gpu_loop *l = &g->path[i];
         if (l->var < 0 || (l->axis && !cd_an_gpu_is_vthread(l->axis))) continue;
-        const bool moves = cd_facts_gpu_moves(g, r, l), anew = l->ast < home;
+        const bool moves = facts_gpu_moves(g, r, l), anew = l->ast < home;
         if (is_copied(l) || l->axis) {
             if (moves) body *= distinct(r, l);
-            if (moves && cd_facts_gpu_moves(g, &g->w->raw[s->raw0], l)) *live *= distinct(r, l);
+            if (moves && facts_gpu_moves(g, &g->w->raw[s->raw0], l)) *live *= distinct(r, l);
             if (!moves && anew && !l->axis) times *= (double)l->extent;
             continue;
         }
@@ -225,7 +226,7 @@ static void put_local(statement *s, const cd_an_raw *r) {
     for (uint32_t i = 0; i < g->n_path; i++) {
         const cd_an_gpu_loop *l = &g->path[i];
         if (l->axis || is_copied(l) || l->ast < g->w->tensor[r->tensor].home ||
-            !cd_facts_gpu_moves(g, r, l))
+            !facts_gpu_moves(g, r, l))
             continue;
         *fact(s, CD_GPU_FACT_LOCAL_ACCESSES) += s->runs * (double)r->chance * all_threads(s);
         s->instructions += s->runs * (double)r->chance;
@@ -300,7 +301,7 @@ static void put_chain(const statement *s) {
     if (!sums) return;
     for (uint32_t i = 0; i < s->g->n_path; i++) {
         const cd_an_gpu_loop *l = &s->g->path[i];
-        if ((!l->axis || cd_an_gpu_is_vthread(l->axis)) && cd_facts_gpu_moves(s->g, store, l))
+        if ((!l->axis || cd_an_gpu_is_vthread(l->axis)) && facts_gpu_moves(s->g, store, l))
             own *= distinct(store, l);
     }
     *fact(s, CD_GPU_FACT_CHAIN) += s->runs / own;

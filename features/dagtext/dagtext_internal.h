@@ -31,14 +31,6 @@ typedef struct cd_dagtext {
     unsigned allowed, rests;
 } cd_dagtext;
 
-/* All lines of a text, and the sites. Errors: ESCHEMA, EUNSUPPORTED, ENOMEM. */
-cdmpp_status cd_dagtext_split(cd_dagtext *t, cd_str text);
-/* Line i as an expression of our notation (te.h); a read of line k is called t<k>. *site: the next
- * site, counted on. */
-cdmpp_status cd_dagtext_notation(const cd_dagtext *t, uint32_t i, uint32_t *site, cd_buf *out);
-/* The last line above `below` with this name; below: none. */
-uint32_t cd_dagtext_above(const cd_dagtext *t, uint32_t below, cd_str name);
-
 /* The next token of a body: a word, a number with its type, or one sign. False: the end. */
 typedef enum {
     CD_TOKEN_END,
@@ -48,11 +40,7 @@ typedef enum {
     CD_TOKEN_NUMBER,
     CD_TOKEN_SIGN
 } cd_dagtext_token;
-cd_dagtext_token cd_dagtext_next(cd_str *rest, cd_str *word);
 
-/* The definition by the chosen sites, its extents unknown: 0. Errors: ESCHEMA (not in this order),
- * EUNSUPPORTED, ENOMEM. */
-cdmpp_status cd_dagtext_build(cd_dagtext *t, CD_GIVE cd_te_dag **out);
 /* Is the type of every tensor fixed by a literal or a cast? Errors: ENOTASK (open), ENOMEM. */
 cdmpp_status cd_dagtext_types(cd_dagtext *t, const cd_te_dag *dag);
 
@@ -105,10 +93,6 @@ typedef struct cd_dagtext_range {
     bool empty;  /* no element: the condition never holds */
     bool loose;  /* lo and hi may not be reached */
 } cd_dagtext_range;
-/* With extents at their least (most false) or greatest; axis `set` (NULL: none) has extent `to`. */
-cd_dagtext_range cd_dagtext_range_of(const cd_dagtext_index *x, const cd_expr *e,
-                                     const cd_dagtext_extent *extent, bool most, const cd_expr *set,
-                                     int64_t to);
 
 /* Finds the extents and writes them into the definition. Errors: ENOTASK (open), ESCHEMA (no
  * solution), ENOMEM. */

@@ -134,7 +134,8 @@ static bool listed(const cd_str *list, uint32_t n, cd_str w) {
     return false;
 }
 
-uint32_t cd_dagtext_above(const cd_dagtext *t, uint32_t below, cd_str name) {
+/* The last line above `below` with this name; below: none. */
+static uint32_t dagtext_above(const cd_dagtext *t, uint32_t below, cd_str name) {
     for (uint32_t k = below; k-- > 0;)
         if (cd_str_eq(t->line[k].name, name)) return k;
     return below;
@@ -142,15 +143,17 @@ uint32_t cd_dagtext_above(const cd_dagtext *t, uint32_t below, cd_str name) {
 
 /* A load: of which operator is open where an earlier one has the same name. */
 static cdmpp_status add_load(cd_dagtext *t, uint32_t i, cd_str name) {
-    const uint32_t last = cd_dagtext_above(t, i, name);
+    const uint32_t last = dagtext_above(t, i, name);
     if (last == i)
         return CD_FAIL(t->err, ESCHEMA, "it reads \"%.*s\", which no line above defines",
                        cd_str_shown(name, 60), name.p);
-    if (cd_dagtext_above(t, last, name) == last) return CDMPP_OK;
+    if (dagtext_above(t, last, name) == last) return CDMPP_OK;
     if (CD_GROW_IN(t->a, t->site, t->n_site, t->cap_site)) return CD_FAIL(t->err, ENOMEM, "loads");
     t->site[t->n_site++] = (cd_dagtext_site){i, last};
     return CDMPP_OK;
 }
+
+static cd_dagtext_token dagtext_next(cd_str *rest, cd_str *word);
 
 /* Loads and reduction axes of a body. */
 static cdmpp_status read_names(cd_dagtext *t, uint32_t i, cd_dagtext_line *l) {
@@ -158,7 +161,7 @@ static cdmpp_status read_names(cd_dagtext *t, uint32_t i, cd_dagtext_line *l) {
     cd_str *raxis = CD_NEWN(t->a, cd_str, CD_TE_MAX_AXIS);
     if (!raxis) return CD_FAIL(t->err, ENOMEM, "axes");
     l->raxis = raxis;
-    for (cd_dagtext_token k; (k = cd_dagtext_next(&rest, &w)) != CD_TOKEN_END;) {
+    for (cd_dagtext_token k; (k = dagtext_next(&rest, &w)) != CD_TOKEN_END;) {
         if (k == CD_TOKEN_SIGN && w.p[0] == '"')
             return CD_FAIL(t->err, EUNSUPPORTED, "a text in a call");
         if (k == CD_TOKEN_LOAD) CD_TRY(add_load(t, i, w));
@@ -194,7 +197,8 @@ static cdmpp_status read_compute(cd_dagtext *t, uint32_t i, cd_str line, cd_dagt
     return read_names(t, i, l);
 }
 
-cdmpp_status cd_dagtext_split(cd_dagtext *t, cd_str text) {
+/* All lines of a text, and the sites. Errors: ESCHEMA, EUNSUPPORTED, ENOMEM. */
+static cdmpp_status dagtext_split(cd_dagtext *t, cd_str text) {
     static const char cut[] = "..(OMITTED)..";
     cd_str line, rest;
     t->line = CD_NEWN(t->a, cd_dagtext_line, CD_DAGTEXT_MAX_OP);
@@ -247,7 +251,7 @@ static size_t typed_integer(cd_str s) {
     return d ? n + d : 0;
 }
 
-cd_dagtext_token cd_dagtext_next(cd_str *rest, cd_str *word) {
+static cd_dagtext_token dagtext_next(cd_str *rest, cd_str *word) {
     while (rest->n && rest->p[0] == ' ') rest->p++, rest->n--;
     if (!rest->n) return CD_TOKEN_END;
     cd_dagtext_token k = CD_TOKEN_SIGN;
@@ -288,14 +292,16 @@ static void put_number(cd_buf *out, cd_str w) {
     else cd_buf_put(out, w.p + n, w.n - n);
 }
 
-cdmpp_status cd_dagtext_notation(const cd_dagtext *t, uint32_t i, uint32_t *site, cd_buf *out) {
+/* Line i as an expression of our notation (te.h); a read of line k is called t<k>. *site: the next
+ * site, counted on. */
+static cdmpp_status dagtext_notation(const cd_dagtext *t, uint32_t i, uint32_t *site, cd_buf *out) {
     cd_str rest = t->line[i].body, w;
-    for (cd_dagtext_token k; (k = cd_dagtext_next(&rest, &w)) != CD_TOKEN_END;) {
+    for (cd_dagtext_token k; (k = dagtext_next(&rest, &w)) != CD_TOKEN_END;) {
         if (k == CD_TOKEN_NUMBER) {
             put_number(out, w);
         } else if (k == CD_TOKEN_LOAD) {
-            uint32_t from = cd_dagtext_above(t, i, w);
-            if (cd_dagtext_above(t, from, w) != from) from = t->site[(*site)++].chosen;
+            uint32_t from = dagtext_above(t, i, w);
+            if (dagtext_above(t, from, w) != from) from = t->site[(*site)++].chosen;
             cd_buf_putf(out, "t%u", from);
         } else if (k == CD_TOKEN_CALL && w.n > 4 && !memcmp(w.p, "tir.", 4)) {
             cd_buf_put(out, w.p + 4, w.n - 4);
@@ -362,7 +368,7 @@ static cdmpp_status make_body(builder *b, uint32_t i, cd_te_op *op, cd_dtype *ty
     cd_te_reducer *red = b->line->reduce ? CD_NEW(&b->dag->arena, cd_te_reducer) : NULL;
     if (!body || (b->line->reduce && !red)) return CD_FAIL(b->t->err, ENOMEM, "an expression");
     cd_buf_clear(&b->text);
-    CD_TRY(cd_dagtext_notation(b->t, i, &b->site, &b->text));
+    CD_TRY(dagtext_notation(b->t, i, &b->site, &b->text));
     const cd_str text = {b->text.p ? b->text.p : "", b->text.n};
     cdmpp_err why = {0};
     const cdmpp_status st = cd_te_parse(&b->dag->pool, b->t->a, text, CD_F32, &scope, body, &why);
@@ -491,7 +497,9 @@ static cdmpp_status build(builder *b) {
     return check_order(b);
 }
 
-cdmpp_status cd_dagtext_build(cd_dagtext *t, cd_te_dag **out) {
+/* The definition by the chosen sites, its extents unknown: 0. Errors: ESCHEMA (not in this order),
+ * EUNSUPPORTED, ENOMEM. */
+static cdmpp_status dagtext_build(cd_dagtext *t, cd_te_dag **out) {
     builder b = {.t = t};
     CD_TRY(cd_te_dag_new(&b.dag, t->err));
     b.dag->op = CD_NEWN(&b.dag->arena, cd_te_op, t->n_line);
@@ -543,12 +551,12 @@ static bool next_way(cd_dagtext *t) {
     for (uint32_t k = 0; k < t->n_site; k++) {
         cd_dagtext_site *s = &t->site[k];
         const cd_str name = t->line[s->chosen].name;
-        const uint32_t up = cd_dagtext_above(t, s->chosen, name);
+        const uint32_t up = dagtext_above(t, s->chosen, name);
         if (up != s->chosen) {
             s->chosen = up;
             return true;
         }
-        s->chosen = cd_dagtext_above(t, s->line, name);
+        s->chosen = dagtext_above(t, s->line, name);
     }
     return false;
 }
@@ -569,7 +577,7 @@ static cdmpp_status check_constants(const cd_dagtext *t, const cd_te_dag *dag) {
 
 /* One way: a definition, or why it is none. */
 static cdmpp_status try_way(cd_dagtext *t, cd_te_dag **out) {
-    CD_TRY(cd_dagtext_build(t, out));
+    CD_TRY(dagtext_build(t, out));
     cdmpp_status st = check_constants(t, *out);
     if (!st) st = cd_dagtext_adapt(t, *out);
     if (!st) st = cd_dagtext_solve(t, *out);
@@ -642,7 +650,7 @@ static cdmpp_status read(cd_dagtext *t, cd_str key, cd_str text, cd_te_dag **out
         return CD_FAIL(t->err, ESCHEMA, "TVM cut a line of the text in its middle: ..(OMITTED)..");
     if (!cd_str_is(hash, own))
         return CD_FAIL(t->err, ESCHEMA, "the text is not that of the key: its MD5 is %s", own);
-    CD_TRY(cd_dagtext_split(t, text));
+    CD_TRY(dagtext_split(t, text));
     CD_TRY(try_all(t, out));
     cdmpp_status st = cd_te_dag_finish(*out, t->err);
     if (!st) st = check_text(t, *out, text);

@@ -92,9 +92,10 @@ static range of_range(const place *p, const cd_expr *e) {
     }
 }
 
-cd_dagtext_range cd_dagtext_range_of(const cd_dagtext_index *x, const cd_expr *e,
-                                     const cd_dagtext_extent *extent, bool most, const cd_expr *set,
-                                     int64_t to) {
+/* With extents at their least (most false) or greatest; axis `set` (NULL: none) has extent `to`. */
+static cd_dagtext_range dagtext_range_of(const cd_dagtext_index *x, const cd_expr *e,
+                                         const cd_dagtext_extent *extent, bool most,
+                                         const cd_expr *set, int64_t to) {
     const place p = {x, extent, set, to, most};
     return of_range(&p, e);
 }
@@ -112,7 +113,7 @@ typedef struct {
 } solver;
 
 static range of(const solver *s, const index_of *x, const cd_expr *e, bool most) {
-    return cd_dagtext_range_of(x, e, s->extent, most, NULL, 0);
+    return dagtext_range_of(x, e, s->extent, most, NULL, 0);
 }
 
 /* The extent of a dimension; that of a placeholder is fixed. */
@@ -139,7 +140,7 @@ static void narrow_dimension(solver *s, const index_of *x, int64_t lo, int64_t h
 
 static bool inside(const solver *s, const index_of *x, const cd_expr *var, int64_t to,
                    int64_t size) {
-    const range r = cd_dagtext_range_of(x, x->e, s->extent, false, var, to);
+    const range r = dagtext_range_of(x, x->e, s->extent, false, var, to);
     return r.empty || r.loose || (r.lo >= 0 && r.hi < size);
 }
 
@@ -167,12 +168,12 @@ static void keep_inside(solver *s, const index_of *x) {
 /* Does the index reach both ends of the dimension, but for a rest? Of a pair, floordiv(x, c) and
  * floormod(x, c): all of both. */
 static bool covers(const solver *s, const index_of *x, const cd_expr *var, int64_t to) {
-    const range r = cd_dagtext_range_of(x, x->e, s->extent, true, var, to);
+    const range r = dagtext_range_of(x, x->e, s->extent, true, var, to);
     const int64_t size = dimension(s, x->tensor, x->dim).lo;
     if (r.empty || r.hi + x->step < size || r.lo >= x->step) return false;
     if (!x->pair) return true;
     const int64_t c = x->e->a[1]->u.i, low = dimension(s, x->tensor, x->pair_dim).lo;
-    return cd_dagtext_range_of(x, x->e->a[0], s->extent, true, var, to).hi + 1 >=
+    return dagtext_range_of(x, x->e->a[0], s->extent, true, var, to).hi + 1 >=
            (size - 1) * c + (low < c ? low : c);
 }
 

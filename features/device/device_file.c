@@ -307,7 +307,8 @@ void cd_device_table_say(const cd_device_table *l, struct cd_log *log) {
     if (l->replaced.n) cd_log_put(log, CD_LOG_INFO, "%.*s", (int)l->replaced.n - 1, l->replaced.p);
 }
 
-bool cd_device_same_numbers(const cd_device *a, const cd_device *b) {
+/* Do both say the same, but for their names? */
+static bool device_same_numbers(const cd_device *a, const cd_device *b) {
     bool same = a->kind == b->kind;
     for (size_t k = 0; k < N_KEY; k++) {
         const double x = *(const double *)((const char *)a + keys[k].offset),
@@ -476,8 +477,7 @@ static void say_replaced(cd_device_table *own, const cd_device_table *ours, cons
                          const char *path) {
     size_t n = 0;
     for (size_t i = 0; i < ours->n; i++) {
-        if (taken[i] == SIZE_MAX ||
-            cd_device_same_numbers(&own->device[taken[i]], &ours->device[i]))
+        if (taken[i] == SIZE_MAX || device_same_numbers(&own->device[taken[i]], &ours->device[i]))
             continue;
         if (!n++) cd_buf_putf(&own->replaced, "%s replaces what cdmpp says of ", path);
         else cd_buf_puts(&own->replaced, ", ");

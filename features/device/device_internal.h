@@ -21,6 +21,4 @@ struct cd_device_table {
     cd_device_table *behind; /* where the others live; NULL: there are none */
 };
 
-/* Do both say the same, but for their names? */
-bool cd_device_same_numbers(const cd_device *a, const cd_device *b);
 #endif

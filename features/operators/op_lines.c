@@ -22,7 +22,8 @@ static const char *name_of(const cd_op_row *r, int column) {
     return r->columns->name[i].name;
 }
 
-void cd_op_row_clear(cd_op_row *r, const cd_op_columns *c) {
+/* No value is there. */
+static void op_row_clear(cd_op_row *r, const cd_op_columns *c) {
     r->columns = c;
     for (int i = 0; i < c->n_column; i++) r->value[i] = (cd_op_value){NULL, NAN};
 }
@@ -157,7 +158,7 @@ static cdmpp_status open_lines(cd_op_lines *l, const char *path, const cd_op_col
                                cdmpp_err *err) {
     char *line = NULL;
     size_t len;
-    cd_op_row_clear(&l->row, c);
+    op_row_clear(&l->row, c);
     if (!(l->path = cd_mem_text(path)))
         return cd_err_at(err, CD_FAIL(err, ENOMEM, "path"), path, 1);
     if (is_h5(path)) return cd_err_at(err, cd_op_h5_open(path, c, l->has, &l->h5, err), path, 0);
@@ -186,7 +187,7 @@ cdmpp_status cd_op_lines_next(cd_op_lines *l, bool *more, cdmpp_err *err) {
     char *line, *f[CD_OP_MAX_FIELD];
     size_t len, n;
     cdmpp_status st;
-    cd_op_row_clear(&l->row, c);
+    op_row_clear(&l->row, c);
     if (l->h5) return cd_op_h5_next(l->h5, &l->row, more, err);
     do st = cd_file_lines_next(l->lines, &line, &len, err);
     while (!st && line && line[strspn(line, " \t\r")] == 0);
@@ -576,7 +577,7 @@ cdmpp_status cd_llm_op_from_named(const cd_op_named *v, size_t n, const cd_dict 
                                   cd_llm_op_record *out, const char **device, cdmpp_err *err) {
     cd_op_row r;
     bool no_time = false;
-    cd_op_row_clear(&r, &columns);
+    op_row_clear(&r, &columns);
     for (size_t i = 0; i < n; i++) {
         const int c = cd_op_columns_find(&columns, v[i].name);
         if (c < 0) return unknown_name(v[i].name, err);

@@ -38,7 +38,6 @@ typedef struct cd_op_row {
 /* The column of a name in any case; -1: none. */
 int cd_op_columns_find(const cd_op_columns *c, const char *name);
 /* No value is there. */
-void cd_op_row_clear(cd_op_row *r, const cd_op_columns *c);
 bool cd_op_row_given(const cd_op_row *r, int column);
 /* What is there, for a message: at most 40 characters. */
 const char *cd_op_row_said(const cd_op_row *r, int column, char room[48]);

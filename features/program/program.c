@@ -168,8 +168,10 @@ static cdmpp_status kernel(checker *c, int32_t k, int32_t end) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_gpu_limits_check(const cd_ast *t, const cd_tensors *tensors, const cd_hardware *hw,
-                                 cdmpp_err *err) {
+/* Per kernel (outermost thread scope): threads per block, shared and local
+ * memory, vector width against the task's limits. Errors: EREJECTED. */
+static cdmpp_status gpu_limits_check(const cd_ast *t, const cd_tensors *tensors,
+                                     const cd_hardware *hw, cdmpp_err *err) {
     checker c = {.t = t, .tensors = tensors, .hw = hw, .err = err};
     for (int32_t k = 0; k < t->n; k++) {
         if (t->node[k].dead || t->node[k].kind != CD_AST_THREAD) continue;
@@ -227,7 +229,7 @@ static cdmpp_status verdict(const cd_program *p, cdmpp_status st, cdmpp_err *err
                    CD_EXPR_MAX_SIZE, CD_EXPR_MAX_DEPTH);
 }
 
-/* The refusal of cd_gpu_limits_check that is most frequent, found from the bounds alone: it saves
+/* The refusal of gpu_limits_check that is most frequent, found from the bounds alone: it saves
  * half of the work on such a program. Only regions whose extents are all known count, so the sum is
  * never more than what the check finds. */
 static cdmpp_status check_shared(cd_schedule *s, int64_t most, cdmpp_err *err) {
@@ -330,11 +332,13 @@ cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_recor
     p->most_shared = 0;
     CD_TRY(st);
     const cd_tensors tensors = {tensor_info, &p->sched, p->sched.tensor_op.n};
-    if (gpu) CD_TRY(cd_gpu_limits_check(&p->ast, &tensors, &hw, err));
+    if (gpu) CD_TRY(gpu_limits_check(&p->ast, &tensors, &hw, err));
     return verdict(p, extract(p, &tensors, hw.cache_line_bytes, out, err), err);
 }
 
-uint32_t cd_program_foreign_extents(const cd_program *p) { return p->sched.n_foreign; }
+/* Of the last build: how many of its SP steps note another extent than that of the axis they split:
+ * a schedule found for another shape, or not of this task. */
+static uint32_t program_foreign_extents(const cd_program *p) { return p->sched.n_foreign; }
 
 cdmpp_status cd_program_print(const cd_program *p, cd_buf *out, cdmpp_err *err) {
     const cd_names raw = {cd_schedule_name, &p->sched};
@@ -442,7 +446,7 @@ cdmpp_status cd_program_choose(cd_program *p, const cd_record *r, const cd_task 
         if (st) rows = (cd_rows){0};
         const cd_hash h = hash_of(&rows);
         take(&c.first, &c.rows, &c.differ, t, h);
-        if (!cd_program_foreign_extents(p)) take(&c.noted, &c.noted_rows, &c.noted_differ, t, h);
+        if (!program_foreign_extents(p)) take(&c.noted, &c.noted_rows, &c.noted_differ, t, h);
     }
     if (c.differ && (!c.noted || c.noted_differ))
         return CD_FAIL(err, ENOTASK,

@@ -34,9 +34,6 @@ cdmpp_status cd_program_lower_loops(cd_program *p, const cd_task *task, const cd
 cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_record *r, cd_rows *out,
                               cdmpp_err *err);
 
-/* Of the last build: how many of its SP steps note another extent than that of the axis they split:
- * a schedule found for another shape, or not of this task. */
-uint32_t cd_program_foreign_extents(const cd_program *p);
 /* Which definition of the key a record is of: *task and its twins are replayed. It is the only one
  * that fits; the first of several that give equal rows and leaves; else the one whose axes have the
  * extents that the steps note. Errors: ENOTASK (several fit and give different rows), ENOMEM. Where

@@ -6,11 +6,6 @@
 
 /* Would TVM's GPU verification accept the program? (docs/internals/ansor.md, GPU checks) */
 
-/* Per kernel (outermost thread scope): threads per block, shared and local
- * memory, vector width against the task's limits. Errors: EREJECTED. */
-cdmpp_status cd_gpu_limits_check(const cd_ast *t, const cd_tensors *tensors, const cd_hardware *hw,
-                                 cdmpp_err *err);
-
 struct cd_program {
     cd_schedule sched;
     cd_ast ast;

@@ -46,7 +46,8 @@ static bool make_slots_touch(cd_touch_list *l) {
     return true;
 }
 
-const cd_touch_buffer *cd_touch_find(const cd_touch_list *l, uint32_t tensor) {
+/* NULL: nothing has touched it. */
+static const cd_touch_buffer *touch_find(const cd_touch_list *l, uint32_t tensor) {
     if (l->n_buffer <= FEW) {
         for (uint32_t k = 0; k < l->n_buffer; k++)
             if (l->buffer[k].tensor == tensor) return &l->buffer[k];
@@ -59,7 +60,7 @@ const cd_touch_buffer *cd_touch_find(const cd_touch_list *l, uint32_t tensor) {
 
 /* The buffer of a tensor, a new one at the end. NULL: out of memory. */
 static cd_touch_buffer *buffer_of(cd_touch_list *l, uint32_t tensor) {
-    const cd_touch_buffer *known = cd_touch_find(l, tensor);
+    const cd_touch_buffer *known = touch_find(l, tensor);
     if (known) return &l->buffer[known - l->buffer];
     if (CD_GROW(l->buffer, l->n_buffer, l->cap_buffer)) return NULL;
     l->buffer[l->n_buffer++] = (cd_touch_buffer){.tensor = tensor};
@@ -75,7 +76,8 @@ static cd_touch_buffer *buffer_of(cd_touch_list *l, uint32_t tensor) {
     return &l->buffer[k];
 }
 
-bool cd_touch_add(cd_touch_list *l, uint32_t tensor, uint32_t bytes, int64_t elements) {
+/* One more entry. False: out of memory. */
+static bool touch_add(cd_touch_list *l, uint32_t tensor, uint32_t bytes, int64_t elements) {
     if (CD_GROW(l->p, l->n, l->cap)) return false;
     cd_touch_buffer *b = buffer_of(l, tensor);
     if (!b) return false;
@@ -103,7 +105,8 @@ static void sum(cd_touch_list *l) {
     l->summed = true;
 }
 
-float cd_touch_bytes(cd_touch_list *l, bool elements) {
+/* Bytes of all entries; elements false: of one element of each. */
+static float touch_bytes(cd_touch_list *l, bool elements) {
     if (!l->summed) sum(l);
     return elements ? l->sum_bytes : l->sum_element;
 }
@@ -280,8 +283,8 @@ void cd_access_regions(cd_store_ctx *c, double ops) {
         for (uint32_t b = 0; b < c->n_acc; b++) {
             cd_access *a = &c->acc[b];
             update_region(c, a, k && all_fixed ? (int64_t)i : -1);
-            if (!cd_touch_add(&c->touch[c->loop[i].identity], a->tensor, a->info.elem_bytes,
-                              a->elements))
+            if (!touch_add(&c->touch[c->loop[i].identity], a->tensor, a->info.elem_bytes,
+                           a->elements))
                 c->oom = true;
             mem = (int64_t)((uint64_t)mem + (uint64_t)wrap_mul(a->elements, a->info.elem_bytes));
         }
@@ -363,7 +366,7 @@ static void measure_lines(const cd_store_ctx *c, cd_access *a) {
 /* ---- bytes ---- */
 
 static int64_t first_touch(const cd_touch_list *l, uint32_t tensor) {
-    const cd_touch_buffer *b = cd_touch_find(l, tensor);
+    const cd_touch_buffer *b = touch_find(l, tensor);
     return b ? l->p[b->first].elements : 0;
 }
 
@@ -402,13 +405,13 @@ static void measure_reuse(const cd_store_ctx *c, cd_access *a) {
         if (!index_uses(a, i, loop->var)) {
             a->reuse = CD_REUSE_LOOP;
             a->reuse_iter = iter;
-            a->reuse_bytes = bytes < 0.0F ? cd_touch_bytes(l, false) : bytes;
+            a->reuse_bytes = bytes < 0.0F ? touch_bytes(l, false) : bytes;
             a->reuse_count = extent;
             return;
         }
         iter *= extent;
-        bytes = cd_touch_bytes(l, true);
-        const cd_touch_buffer *b = cd_touch_find(l, a->tensor);
+        bytes = touch_bytes(l, true);
+        const cd_touch_buffer *b = touch_find(l, a->tensor);
         if (b && b->n > 1) {
             a->reuse = CD_REUSE_SERIAL;
             a->reuse_iter = b->least / extent;

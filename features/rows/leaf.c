@@ -19,7 +19,8 @@ enum {
     COL_OUTER = 161
 };
 
-float cd_feature_slog(float x) {
+/* sign(x) * log2(|x| + 1) in float32 */
+static float feature_slog(float x) {
     if (x == 0.0F) return 0.0F;
     return x > 0.0F ? log2f(x + 1.0F) : -log2f(-x + 1.0F);
 }
@@ -30,18 +31,20 @@ static void put_block(float *o, const cd_access *a) {
     o[a->type] = 1.0F;
     o[7 + a->reuse] = 1.0F;
     for (int k = 0; k < 4; k++) {
-        o[3 + k] = cd_feature_slog(f[k]);
-        o[13 + k] = cd_feature_slog(reused ? f[k] / a->reuse_count : f[k] * 2.0F);
+        o[3 + k] = feature_slog(f[k]);
+        o[13 + k] = feature_slog(reused ? f[k] / a->reuse_count : f[k] * 2.0F);
     }
-    o[10] = cd_feature_slog(a->reuse_iter);
-    o[11] = cd_feature_slog(a->reuse_bytes);
-    o[12] = cd_feature_slog(a->reuse_count);
-    o[17] = cd_feature_slog(a->stride);
+    o[10] = feature_slog(a->reuse_iter);
+    o[11] = feature_slog(a->reuse_bytes);
+    o[12] = feature_slog(a->reuse_count);
+    o[17] = feature_slog(a->stride);
 }
 
-/* The buffers by (lines, bytes) descending; ties in TVM's map order, which is
+/* Five blocks of the store's buffers; `out` is zeroed.
+ *
+ * The buffers by (lines, bytes) descending; ties in TVM's map order, which is
  * last appearance first, with the stored buffer at the end. */
-void cd_feature_row_blocks(const cd_store_ctx *c, float *out) {
+static void feature_row_blocks(const cd_store_ctx *c, float *out) {
     uint32_t taken[CD_MAX_BUFFERS];
     const uint32_t n = c->n_acc;
     for (uint32_t b = 0; b < CD_MAX_BUFFERS && b < n; b++) {
@@ -78,29 +81,31 @@ void cd_feature_row_curve(const cd_store_ctx *c, double ops, float *out) {
 }
 
 static void put_annotation(float *o, const cd_annotation *a) {
-    o[0] = cd_feature_slog(a->num);
-    o[1] = cd_feature_slog(a->prod);
-    o[2] = cd_feature_slog(a->len);
+    o[0] = feature_slog(a->num);
+    o[1] = feature_slog(a->prod);
+    o[2] = feature_slog(a->len);
     o[3 + (a->any ? 7 : 0)] = 1.0F; /* position type: none or mixed */
 }
 
-/* Columns 0 and 7 (multiply-add) stay 0: TVM never counts any. */
-void cd_feature_row_put(float *o, const cd_store_set *s, const float *alloc) {
+/* The 164 columns. alloc: size, prod, outer_prod, inner_prod.
+ *
+ * Columns 0 and 7 (multiply-add) stay 0: TVM never counts any. */
+static void feature_row_put(float *o, const cd_store_set *s, const float *alloc) {
     memset(o, 0, CD_N_COL * sizeof *o);
     for (int k = 0; k < 6; k++) {
-        o[1 + k] = cd_feature_slog(s->count[k]);
-        o[8 + k] = cd_feature_slog(s->count[6 + k]);
+        o[1 + k] = feature_slog(s->count[k]);
+        o[8 + k] = feature_slog(s->count[6 + k]);
     }
-    o[14] = cd_feature_slog(s->count[CD_CNT_BOOL]);
-    o[15] = cd_feature_slog(s->count[CD_CNT_SELECT]);
+    o[14] = feature_slog(s->count[CD_CNT_BOOL]);
+    o[15] = feature_slog(s->count[CD_CNT_SELECT]);
     for (int k = 0; k < CD_N_ANN; k++) put_annotation(o + COL_ANN + 11 * k, &s->ann[k]);
     memcpy(o + COL_GPU, s->gpu, sizeof s->gpu);
     memcpy(o + COL_BUF, s->block, sizeof s->block);
     memcpy(o + COL_CURVE, s->curve, sizeof s->curve);
-    for (int k = 0; k < 4; k++) o[COL_ALLOC + k] = cd_feature_slog(alloc[k]);
-    o[COL_OUTER] = cd_feature_slog(s->outer_prod);
-    o[COL_OUTER + 1] = cd_feature_slog(s->n_loop);
-    o[COL_OUTER + 2] = cd_feature_slog(s->unroll);
+    for (int k = 0; k < 4; k++) o[COL_ALLOC + k] = feature_slog(alloc[k]);
+    o[COL_OUTER] = feature_slog(s->outer_prod);
+    o[COL_OUTER + 1] = feature_slog(s->n_loop);
+    o[COL_OUTER + 2] = feature_slog(s->unroll);
 }
 
 /* Masks of loops, memoised by expression. An index that does not depend on a loop is found by one
@@ -282,8 +287,8 @@ static void fill_set(const walker *w, const cd_opcount *cnt, double ops, cd_stor
     for (int k = 0; k < CD_CNT_COUNT; k++) s->count[k] = w->prod * (float)cnt->n[k];
     for (int k = 0; k < CD_N_ANN; k++) s->ann[k] = annotate(w, ann[k]);
     s->gpu[0] = w->gpu ? 1.0F : 0.0F;
-    for (int k = 0; k < 7; k++) s->gpu[k + 1] = cd_feature_slog((float)w->length[tag[k]]);
-    cd_feature_row_blocks(&w->st, s->block);
+    for (int k = 0; k < 7; k++) s->gpu[k + 1] = feature_slog((float)w->length[tag[k]]);
+    feature_row_blocks(&w->st, s->block);
     for (uint32_t i = 0; i < w->n_loop; i++) ops *= (double)w->loop[w->n_loop - 1 - i].extent;
     cd_feature_row_curve(&w->st, ops, s->curve);
     s->outer_prod = w->prod;
@@ -442,7 +447,7 @@ static cdmpp_status emit_rows(walker *w, cd_rows *out) {
     if (!row) return CD_FAIL(w->err, ENOMEM, "rows");
     for (uint32_t k = 0; k < w->n_buf; k++) {
         buffer_set *b = &w->buf[w->n_buf - 1 - k];
-        cd_feature_row_put(row + (size_t)k * CD_N_COL, &b->last, b->alloc);
+        feature_row_put(row + (size_t)k * CD_N_COL, &b->last, b->alloc);
     }
     out->n_row = w->n_buf;
     out->row = row;
@@ -462,7 +467,7 @@ static cdmpp_status emit_leaves(walker *w, const int32_t *number, const int32_t 
         const buffer_set *b = &w->buf[w->buf_of[l->tensor]];
         const float inner = b->alloc[2] > 0.0F ? l->set.outer_prod / b->alloc[2] : 0.0F;
         const float alloc[4] = {b->alloc[0], b->alloc[1], b->alloc[2], inner};
-        cd_feature_row_put(leaf + (size_t)k * CD_N_COL, &l->set, alloc);
+        feature_row_put(leaf + (size_t)k * CD_N_COL, &l->set, alloc);
         num[k] = number[l->node];
         pos[k] = position[l->node];
         row[k] = (int32_t)w->n_buf - 1 - w->buf_of[l->tensor];

@@ -91,12 +91,6 @@ typedef struct cd_touch_list {
 /* No entries; keeps the memory. */
 void cd_touch_clear(cd_touch_list *l);
 void cd_touch_free(cd_touch_list *l);
-/* One more entry. False: out of memory. */
-bool cd_touch_add(cd_touch_list *l, uint32_t tensor, uint32_t bytes, int64_t elements);
-/* NULL: nothing has touched it. */
-const cd_touch_buffer *cd_touch_find(const cd_touch_list *l, uint32_t tensor);
-/* Bytes of all entries; elements false: of one element of each. */
-float cd_touch_bytes(cd_touch_list *l, bool elements);
 
 typedef struct cd_store_ctx {
     cd_arena *arena;
@@ -146,12 +140,6 @@ typedef struct cd_store_set {
     float outer_prod, n_loop, unroll;
 } cd_store_set;
 
-/* sign(x) * log2(|x| + 1) in float32 */
-float cd_feature_slog(float x);
-/* Five blocks of the store's buffers; `out` is zeroed. */
-void cd_feature_row_blocks(const cd_store_ctx *c, float *out);
 /* Arithmetic intensity at ten points; ops: operations of all executions; `out` is zeroed. */
 void cd_feature_row_curve(const cd_store_ctx *c, double ops, float *out);
-/* The 164 columns. alloc: size, prod, outer_prod, inner_prod. */
-void cd_feature_row_put(float *out, const cd_store_set *s, const float *alloc);
 #endif

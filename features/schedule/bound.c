@@ -68,7 +68,9 @@ static bool sort(const finder *f, cd_schedule_readers *out) {
     return true;
 }
 
-cdmpp_status cd_schedule_readers_find(cd_schedule *s, cd_schedule_readers *out, cdmpp_err *err) {
+/* Fills *out; it lives as long as the program. Errors: ENOMEM. */
+static cdmpp_status schedule_readers_find(cd_schedule *s, cd_schedule_readers *out,
+                                          cdmpp_err *err) {
     finder f = {.s = s, .seen = CD_NEWN(&s->arena, uint32_t, (size_t)s->pool.n + 1)};
     f.at = cd_arena_alloc(&s->arena, (size_t)s->pool.n + 1, sizeof *f.at);
     if (f.seen && f.at) walk_stages(&f);
@@ -391,7 +393,7 @@ cdmpp_status cd_schedule_infer_bound(cd_schedule *s, cdmpp_err *err) {
                   .all = cd_simplify_analyzer_new(s->simp)};
     cd_simplify_set_query(f.shared, cd_schedule_query_unfused, s);
     cd_simplify_set_query(f.all, cd_schedule_query_range, s);
-    CD_TRY(cd_schedule_readers_find(s, &f.readers, err));
+    CD_TRY(schedule_readers_find(s, &f.readers, err));
     for (uint32_t id = s->order.n; id-- > 0;) {
         f.st = cd_schedule_stage_at(s, id);
         f.op = cd_schedule_stage_op(s, f.st);

@@ -7,7 +7,8 @@
 
 static cdmpp_status emit_stage(cd_lowerer *l, int32_t stage);
 
-void *cd_lower_get(cd_lowerer *l, size_t n, size_t size) {
+/* Zeroed memory of the program; NULL sets s->oom. */
+static void *lower_get(cd_lowerer *l, size_t n, size_t size) {
     void *p = cd_arena_zalloc(&l->s->arena, n, size);
     if (!p) l->s->oom = true;
     return p;
@@ -41,7 +42,8 @@ static cdmpp_status check_thread(const cd_lowerer *l, const cd_schedule_iv *iv) 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_lower_main_values(cd_lowerer *l, cd_schedule_stage *st) {
+/* iv.val of all iterators of a stage, from its loops. */
+static cdmpp_status lower_main_values(cd_lowerer *l, cd_schedule_stage *st) {
     cd_schedule *s = l->s;
     for (uint32_t i = 0; i < st->all.n; i++) s->iv[st->all.p[i]].val = NULL;
     for (uint32_t i = 0; i < st->leaf.n; i++) {
@@ -64,7 +66,8 @@ static void loop_extents(cd_schedule *s, const cd_schedule_stage *st, cd_subst *
     }
 }
 
-void cd_lower_start_subst(cd_schedule *s, const cd_schedule_stage *st, cd_subst *sub) {
+/* Substitution: iterator variables -> their values, thread-bound leaves -> threads. */
+static void lower_start_subst(cd_schedule *s, const cd_schedule_stage *st, cd_subst *sub) {
     cd_subst_begin(sub);
     for (uint32_t i = 0; i < st->all.n; i++)
         if (s->iv[st->all.p[i]].val)
@@ -74,8 +77,9 @@ void cd_lower_start_subst(cd_schedule *s, const cd_schedule_stage *st, cd_subst 
             cd_subst_set(sub, s->iv[st->leaf.p[i]].var, s->iv[st->leaf.p[i]].val);
 }
 
-void cd_lower_main_subst(cd_schedule *s, const cd_schedule_stage *st, cd_subst *sub) {
-    cd_lower_start_subst(s, st, sub);
+/* The same for the main nest, whose loop lengths go through it too. */
+static void lower_main_subst(cd_schedule *s, const cd_schedule_stage *st, cd_subst *sub) {
+    lower_start_subst(s, st, sub);
     loop_extents(s, st, sub);
 }
 
@@ -87,7 +91,8 @@ static void wrap_likely(cd_schedule *s, cd_schedule_preds *p) {
     for (uint32_t i = 0; i < p->n; i++) p->p[i] = likely(s, p->p[i]);
 }
 
-void cd_lower_subst_all(cd_subst *sub, const cd_expr **e, uint32_t n) {
+/* Each of (n) expressions through the substitution, in place. */
+static void lower_subst_all(cd_subst *sub, const cd_expr **e, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) e[i] = cd_subst_apply(sub, e[i]);
 }
 
@@ -104,7 +109,8 @@ static void emit_pragmas(cd_lowerer *l, const cd_schedule_iv *iv) {
     }
 }
 
-void cd_lower_loop(cd_lowerer *l, const cd_schedule_iv *iv, const cd_expr *var) {
+/* Nodes of the nest; loops, pragmas and guards stay open. */
+static void lower_loop(cd_lowerer *l, const cd_schedule_iv *iv, const cd_expr *var) {
     cd_schedule *s = l->s;
     if (iv->thread >= 0) {
         cd_ast_node *n = cd_ast_open(l->t, CD_AST_THREAD);
@@ -130,11 +136,11 @@ void cd_lower_loop(cd_lowerer *l, const cd_schedule_iv *iv, const cd_expr *var) 
     n->var = s->iv[twin].var;
 }
 
-void cd_lower_if(cd_lowerer *l, const cd_expr *cond) { cd_ast_open(l->t, CD_AST_IF)->e = cond; }
+static void lower_if(cd_lowerer *l, const cd_expr *cond) { cd_ast_open(l->t, CD_AST_IF)->e = cond; }
 
-void cd_lower_stores(cd_lowerer *l, const cd_schedule_op *op, const cd_stores *w) {
+static void lower_stores(cd_lowerer *l, const cd_schedule_op *op, const cd_stores *w) {
     for (uint32_t k = 0; k < w->n; k++) {
-        const cd_expr **x = cd_lower_get(l, op->rank, sizeof *x);
+        const cd_expr **x = lower_get(l, op->rank, sizeof *x);
         if (!x) return;
         if (op->rank) memcpy(x, w->index, op->rank * sizeof *x);
         cd_ast_node *n = cd_ast_open(l->t, CD_AST_STORE);
@@ -147,7 +153,7 @@ void cd_lower_stores(cd_lowerer *l, const cd_schedule_op *op, const cd_stores *w
 
 /* Everything attached at this loop, earlier stages outermost. Their realize
  * nodes stay open: what follows in the nest is their consumer. */
-cdmpp_status cd_lower_attached(cd_lowerer *l, int32_t stage, int32_t iv) {
+static cdmpp_status lower_attached(cd_lowerer *l, int32_t stage, int32_t iv) {
     for (int32_t k = l->attached.first[stage]; k >= 0; k = l->attached.next[k]) {
         const cd_schedule_stage *st = &l->s->stage[k];
         if (cd_schedule_stage_op(l->s, st)->is_placeholder) continue; /* wherever it was attached */
@@ -168,34 +174,36 @@ static cdmpp_status emit_leaves(cd_lowerer *l, int32_t stage, uint32_t from, uin
     const bool attached = l->attached.first[stage] >= 0;
     for (uint32_t i = from; i < to; i++) {
         const int32_t k = l->s->stage[stage].leaf.p[i];
-        cd_lower_loop(l, &l->s->iv[k], l->s->iv[k].var);
+        lower_loop(l, &l->s->iv[k], l->s->iv[k].var);
         if (!attached) continue;
         emit_let(l, &l->s->iv[k]);
-        CD_TRY(cd_lower_attached(l, stage, k));
+        CD_TRY(lower_attached(l, stage, k));
     }
     return CDMPP_OK;
 }
 
 /* ---- the stores of a stage ---- */
 
-bool cd_lower_new_stores(cd_lowerer *l, const cd_schedule_op *op, cd_stores *w) {
+/* Indices of the stage's axes, room for the values. False: out of memory. */
+static bool lower_new_stores(cd_lowerer *l, const cd_schedule_op *op, cd_stores *w) {
     w->n = op->n_out;
-    w->value = cd_lower_get(l, op->n_out, sizeof *w->value);
-    w->index = cd_lower_get(l, op->rank, sizeof *w->index);
+    w->value = lower_get(l, op->n_out, sizeof *w->value);
+    w->index = lower_get(l, op->rank, sizeof *w->index);
     if (l->s->oom) return false;
     for (uint32_t d = 0; d < op->rank; d++) w->index[d] = l->s->iv[op->axis[d]].var;
     return true;
 }
 
-void cd_lower_finish_stores(cd_subst *sub, const cd_schedule_op *op, cd_stores *w) {
-    cd_lower_subst_all(sub, w->value, w->n);
-    cd_lower_subst_all(sub, w->index, op->rank);
-    cd_lower_subst_all(sub, w->preds.p, w->preds.n);
+/* Values, indices and predicates through a substitution. */
+static void lower_finish_stores(cd_subst *sub, const cd_schedule_op *op, cd_stores *w) {
+    lower_subst_all(sub, w->value, w->n);
+    lower_subst_all(sub, w->index, op->rank);
+    lower_subst_all(sub, w->preds.p, w->preds.n);
 }
 
-/* result[k] of the reducer over (lhs[], rhs[]). */
-void cd_lower_combine(cd_lowerer *l, const cd_schedule_op *op, const cd_expr *const *lhs,
-                      const cd_expr *const *rhs, const cd_expr **out) {
+/* out[k] = result[k] of the reducer over (lhs[], rhs[]). */
+static void lower_combine(cd_lowerer *l, const cd_schedule_op *op, const cd_expr *const *lhs,
+                          const cd_expr *const *rhs, const cd_expr **out) {
     cd_subst *sub = &l->s->subst2;
     cd_subst_begin(sub);
     for (uint32_t k = 0; k < op->red->n; k++) {
@@ -208,7 +216,7 @@ void cd_lower_combine(cd_lowerer *l, const cd_schedule_op *op, const cd_expr *co
 /* The element itself, as the left operand of the reducer. */
 static const cd_expr *const *self_loads(cd_lowerer *l, const cd_schedule_op *op,
                                         const cd_expr *const *index) {
-    const cd_expr **lhs = cd_lower_get(l, op->n_out, sizeof *lhs);
+    const cd_expr **lhs = lower_get(l, op->n_out, sizeof *lhs);
     for (uint32_t k = 0; k < op->n_out && lhs; k++)
         lhs[k] = cd_expr_new_load(&l->s->pool, op->dtype[k], op->first_tensor + k, index, op->rank);
     return lhs;
@@ -222,16 +230,16 @@ static cdmpp_status emit_plain(cd_lowerer *l, int32_t stage) {
     cd_schedule_stage *st = &s->stage[stage];
     const cd_schedule_op op = *cd_schedule_stage_op(s, st);
     cd_stores w = {0};
-    CD_TRY(cd_lower_main_values(l, st));
-    if (!cd_lower_new_stores(l, &op, &w)) return CD_FAIL(l->err, ENOMEM, "lower");
+    CD_TRY(lower_main_values(l, st));
+    if (!lower_new_stores(l, &op, &w)) return CD_FAIL(l->err, ENOMEM, "lower");
     for (uint32_t k = 0; k < op.n_out; k++) w.value[k] = op.body[k];
     cd_schedule_bound_check(s, st, false, &w.preds);
     wrap_likely(s, &w.preds);
-    cd_lower_main_subst(s, st, &s->subst);
-    cd_lower_finish_stores(&s->subst, &op, &w);
+    lower_main_subst(s, st, &s->subst);
+    lower_finish_stores(&s->subst, &op, &w);
     CD_TRY(emit_leaves(l, stage, 0, st->leaf.n));
-    for (uint32_t i = 0; i < w.preds.n; i++) cd_lower_if(l, w.preds.p[i]);
-    cd_lower_stores(l, &op, &w);
+    for (uint32_t i = 0; i < w.preds.n; i++) lower_if(l, w.preds.p[i]);
+    lower_stores(l, &op, &w);
     return CDMPP_OK;
 }
 
@@ -285,16 +293,16 @@ static void init_values(cd_lowerer *l, cd_schedule_stage *st, init_nest *in) {
 static cdmpp_status prepare_init(cd_lowerer *l, cd_schedule_stage *st, const cd_schedule_op *op,
                                  init_nest *in) {
     cd_schedule *s = l->s;
-    in->var = cd_lower_get(l, st->leaf.n, sizeof *in->var);
-    if (!in->var || !cd_lower_new_stores(l, op, &in->w)) return CD_FAIL(l->err, ENOMEM, "lower");
+    in->var = lower_get(l, st->leaf.n, sizeof *in->var);
+    if (!in->var || !lower_new_stores(l, op, &in->w)) return CD_FAIL(l->err, ENOMEM, "lower");
     mark_reduce_only(s, st, true);
     init_values(l, st, in);
     for (uint32_t k = 0; k < op->n_out; k++)
         in->w.value[k] = op->init ? op->init[k] : op->red->identity[k];
     cd_schedule_bound_check(s, st, true, &in->w.preds);
     wrap_likely(s, &in->w.preds);
-    cd_lower_start_subst(s, st, &s->subst);
-    cd_lower_finish_stores(&s->subst, op, &in->w);
+    lower_start_subst(s, st, &s->subst);
+    lower_finish_stores(&s->subst, op, &in->w);
     return CDMPP_OK;
 }
 
@@ -303,25 +311,25 @@ static void emit_init(cd_lowerer *l, const cd_schedule_stage *st, const cd_sched
     const int32_t open = l->t->open;
     for (uint32_t i = in->begin; i < st->leaf.n; i++) {
         const cd_schedule_iv *iv = &l->s->iv[st->leaf.p[i]];
-        if (iv->mask != 2) cd_lower_loop(l, iv, in->var[i]);
+        if (iv->mask != 2) lower_loop(l, iv, in->var[i]);
     }
-    for (uint32_t i = 0; i < in->w.preds.n; i++) cd_lower_if(l, in->w.preds.p[i]);
-    cd_lower_stores(l, op, &in->w);
+    for (uint32_t i = 0; i < in->w.preds.n; i++) lower_if(l, in->w.preds.p[i]);
+    lower_stores(l, op, &in->w);
     cd_ast_close(l->t, open);
 }
 
 static cdmpp_status prepare_update(cd_lowerer *l, cd_schedule_stage *st, const cd_schedule_op *op,
                                    cd_stores *w, const cd_expr **cond) {
     cd_schedule *s = l->s;
-    CD_TRY(cd_lower_main_values(l, st));
-    if (!cd_lower_new_stores(l, op, w)) return CD_FAIL(l->err, ENOMEM, "lower");
+    CD_TRY(lower_main_values(l, st));
+    if (!lower_new_stores(l, op, w)) return CD_FAIL(l->err, ENOMEM, "lower");
     const cd_expr *const *lhs = self_loads(l, op, w->index);
     if (!lhs) return CD_FAIL(l->err, ENOMEM, "lower");
-    cd_lower_combine(l, op, lhs, op->body, w->value);
+    lower_combine(l, op, lhs, op->body, w->value);
     cd_schedule_bound_check(s, st, false, &w->preds);
     wrap_likely(s, &w->preds);
-    cd_lower_main_subst(s, st, &s->subst);
-    cd_lower_finish_stores(&s->subst, op, w);
+    lower_main_subst(s, st, &s->subst);
+    lower_finish_stores(&s->subst, op, w);
     *cond = op->cond ? cd_subst_apply(&s->subst, op->cond) : NULL;
     return CDMPP_OK;
 }
@@ -342,9 +350,9 @@ static cdmpp_status emit_reduction(cd_lowerer *l, int32_t stage) {
     CD_TRY(emit_leaves(l, stage, 0, in.begin));
     emit_init(l, st, &op, &in);
     CD_TRY(emit_leaves(l, stage, in.begin, st->leaf.n));
-    for (uint32_t i = 0; i < w.preds.n; i++) cd_lower_if(l, w.preds.p[i]);
-    if (cond) cd_lower_if(l, cond);
-    cd_lower_stores(l, &op, &w);
+    for (uint32_t i = 0; i < w.preds.n; i++) lower_if(l, w.preds.p[i]);
+    if (cond) lower_if(l, cond);
+    lower_stores(l, &op, &w);
     return CDMPP_OK;
 }
 
@@ -353,7 +361,7 @@ static cdmpp_status emit_reduction(cd_lowerer *l, int32_t stage) {
 /* One per output. The region is that of the bounds; the buffer's shape is the whole tensor's. */
 static void emit_realize(cd_lowerer *l, const cd_schedule_stage *st, const cd_schedule_op *op) {
     for (uint32_t k = 0; k < op->n_out; k++) {
-        const cd_expr **x = cd_lower_get(l, 2 * op->n_axis, sizeof *x);
+        const cd_expr **x = lower_get(l, 2 * op->n_axis, sizeof *x);
         if (!x) return;
         for (uint32_t d = 0; d < op->n_axis; d++) {
             x[2 * d] = l->s->iv[op->axis[d]].r_min;
@@ -367,6 +375,8 @@ static void emit_realize(cd_lowerer *l, const cd_schedule_stage *st, const cd_sc
     }
 }
 
+static cdmpp_status lower_cross(cd_lowerer *l, int32_t stage);
+
 /* Realize nodes (left open) and the producing nest (closed). */
 static cdmpp_status emit_stage(cd_lowerer *l, int32_t stage) {
     cd_schedule *s = l->s;
@@ -379,7 +389,7 @@ static cdmpp_status emit_stage(cd_lowerer *l, int32_t stage) {
         threads |=
             s->iv[st->leaf.p[i]].type == CD_SCHEDULE_IV_REDUCE && s->iv[st->leaf.p[i]].thread >= 0;
     CD_TRY(!op.red   ? emit_plain(l, stage)
-           : threads ? cd_lower_cross(l, stage)
+           : threads ? lower_cross(l, stage)
                      : emit_reduction(l, stage));
     cd_ast_close(l->t, open);
     return s->oom || l->t->oom ? CD_FAIL(l->err, ENOMEM, "lower") : CDMPP_OK;
@@ -416,7 +426,7 @@ static int32_t new_temps(cd_lowerer *l, const cd_schedule_op *like, const char *
 }
 
 static void emit_alloc(cd_lowerer *l, uint32_t tensor) {
-    const cd_expr **x = cd_lower_get(l, 2, sizeof *x);
+    const cd_expr **x = lower_get(l, 2, sizeof *x);
     if (!x) return;
     x[0] = cd_expr_int(&l->s->pool, 0);
     x[1] = cd_expr_int(&l->s->pool, 1);
@@ -430,12 +440,12 @@ static void emit_alloc(cd_lowerer *l, uint32_t tensor) {
 static void emit_temp_stores(cd_lowerer *l, const cd_schedule_op *temp,
                              const cd_expr *const *value) {
     cd_stores w = {.n = temp->n_out,
-                   .value = cd_lower_get(l, temp->n_out, sizeof *w.value),
-                   .index = cd_lower_get(l, 1, sizeof *w.index)};
+                   .value = lower_get(l, temp->n_out, sizeof *w.value),
+                   .index = lower_get(l, 1, sizeof *w.index)};
     if (l->s->oom) return;
     for (uint32_t k = 0; k < w.n; k++) w.value[k] = value[k];
     w.index[0] = cd_expr_int(&l->s->pool, 0);
-    cd_lower_stores(l, temp, &w);
+    lower_stores(l, temp, &w);
 }
 
 typedef struct {
@@ -455,7 +465,7 @@ static bool is_inner_reduce(const cd_schedule_iv *iv) {
 
 static const cd_expr *const *temp_loads(cd_lowerer *l, const cd_schedule_op *temp) {
     const cd_expr *zero = cd_expr_int(&l->s->pool, 0),
-                  **out = cd_lower_get(l, temp->n_out, sizeof *out);
+                  **out = lower_get(l, temp->n_out, sizeof *out);
     for (uint32_t k = 0; k < temp->n_out && out; k++)
         out[k] = cd_expr_new_load(&l->s->pool, temp->dtype[k], temp->first_tensor + k, &zero, 1);
     return out;
@@ -477,7 +487,7 @@ static const cd_expr *lone_part(cd_lowerer *l, const cross *c, const cd_expr *bo
 static void collect_given(cd_lowerer *l, const cd_schedule_stage *st, cross *c,
                           const cd_expr *const *normal) {
     cd_schedule *s = l->s;
-    c->given = cd_lower_get(l, c->op.n_out + st->leaf.n, sizeof *c->given);
+    c->given = lower_get(l, c->op.n_out + st->leaf.n, sizeof *c->given);
     if (!c->given) return;
     for (uint32_t k = 0; k < c->op.n_out; k++)
         c->given[c->n_given++] =
@@ -493,21 +503,21 @@ static void collect_given(cd_lowerer *l, const cd_schedule_stage *st, cross *c,
 /* All expressions, before any node: emitting loops moves the iterators' array. */
 static cdmpp_status prepare_cross(cd_lowerer *l, cd_schedule_stage *st, cross *c) {
     cd_schedule *s = l->s;
-    CD_TRY(cd_lower_main_values(l, st));
-    if (!cd_lower_new_stores(l, &c->op, &c->w)) return CD_FAIL(l->err, ENOMEM, "lower");
+    CD_TRY(lower_main_values(l, st));
+    if (!lower_new_stores(l, &c->op, &c->w)) return CD_FAIL(l->err, ENOMEM, "lower");
     for (uint32_t i = 0; i < st->leaf.n; i++)
         c->has_loops |= is_inner_reduce(&s->iv[st->leaf.p[i]]);
     c->normal = s->op[new_temps(l, &c->op, "normal_reduce_temp")];
     c->result = s->op[new_temps(l, &c->op, "reduce_temp")];
-    const cd_expr **partial = cd_lower_get(l, c->op.n_out, sizeof *partial);
+    const cd_expr **partial = lower_get(l, c->op.n_out, sizeof *partial);
     const cd_expr *const *lhs = temp_loads(l, &c->normal), *const *fin = temp_loads(l, &c->result);
     if (s->oom) return CD_FAIL(l->err, ENOMEM, "lower");
-    cd_lower_combine(l, &c->op, lhs, c->op.body, partial);
+    lower_combine(l, &c->op, lhs, c->op.body, partial);
     cd_schedule_bound_check(s, st, false, &c->w.preds);
-    cd_lower_main_subst(s, st, &s->subst);
-    cd_lower_subst_all(&s->subst, partial, c->op.n_out);
+    lower_main_subst(s, st, &s->subst);
+    lower_subst_all(&s->subst, partial, c->op.n_out);
     for (uint32_t k = 0; k < c->op.n_out; k++) c->w.value[k] = fin[k];
-    cd_lower_finish_stores(&s->subst, &c->op, &c->w);
+    lower_finish_stores(&s->subst, &c->op, &c->w);
     c->init = c->op.init ? c->op.init : c->op.red->identity;
     c->partial = partial;
     c->cond = c->op.cond ? cd_subst_apply(&s->subst, c->op.cond) : NULL;
@@ -521,8 +531,8 @@ static cdmpp_status emit_cross_loops(cd_lowerer *l, const cross *c, bool inner) 
     for (uint32_t i = 0; i < st->leaf.n; i++) {
         const int32_t k = l->s->stage[c->stage].leaf.p[i];
         if (is_inner_reduce(&l->s->iv[k]) != inner) continue;
-        cd_lower_loop(l, &l->s->iv[k], l->s->iv[k].var);
-        CD_TRY(cd_lower_attached(l, c->stage, k));
+        lower_loop(l, &l->s->iv[k], l->s->iv[k].var);
+        CD_TRY(lower_attached(l, c->stage, k));
     }
     return CDMPP_OK;
 }
@@ -531,8 +541,8 @@ static cdmpp_status emit_partial(cd_lowerer *l, const cross *c) {
     emit_temp_stores(l, &c->normal, c->init);
     const int32_t open = l->t->open;
     CD_TRY(emit_cross_loops(l, c, true));
-    for (uint32_t i = 0; i < c->w.preds.n; i++) cd_lower_if(l, c->w.preds.p[i]);
-    if (c->cond) cd_lower_if(l, c->cond);
+    for (uint32_t i = 0; i < c->w.preds.n; i++) lower_if(l, c->w.preds.p[i]);
+    if (c->cond) lower_if(l, c->cond);
     emit_temp_stores(l, &c->normal, c->partial);
     cd_ast_close(l->t, open);
     return CDMPP_OK;
@@ -550,7 +560,8 @@ static void emit_allreduce(cd_lowerer *l, const cross *c) {
     cd_ast_close(l->t, open);
 }
 
-cdmpp_status cd_lower_cross(cd_lowerer *l, int32_t stage) {
+/* The nest of a stage that reduces across threads. Errors: EINVALID, EUNSUPPORTED, ENOMEM. */
+static cdmpp_status lower_cross(cd_lowerer *l, int32_t stage) {
     cross c = {.stage = stage, .op = *cd_schedule_stage_op(l->s, &l->s->stage[stage])};
     CD_TRY(prepare_cross(l, &l->s->stage[stage], &c));
     CD_TRY(emit_cross_loops(l, &c, false));
@@ -560,7 +571,7 @@ cdmpp_status cd_lower_cross(cd_lowerer *l, int32_t stage) {
     }
     if (c.has_loops) CD_TRY(emit_partial(l, &c));
     emit_allreduce(l, &c);
-    if (c.cond) cd_lower_if(l, c.cond);
-    cd_lower_stores(l, &c.op, &c.w);
+    if (c.cond) lower_if(l, c.cond);
+    lower_stores(l, &c.op, &c.w);
     return CDMPP_OK;
 }

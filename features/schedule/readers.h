@@ -23,9 +23,6 @@ typedef struct cd_schedule_readers {
     cd_schedule_use *use; /* (first[n_op]) */
 } cd_schedule_readers;
 
-/* Fills *out; it lives as long as the program. Errors: ENOMEM. */
-cdmpp_status cd_schedule_readers_find(cd_schedule *s, cd_schedule_readers *out, cdmpp_err *err);
-
 /* Stages attached to a stage (of stages by number, not id): the first, then each one's next,
  * ascending by id; -1 ends a list. */
 typedef struct cd_schedule_attached {

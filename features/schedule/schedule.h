@@ -185,9 +185,6 @@ int32_t cd_schedule_iv_new(cd_schedule *s, uint8_t type, cd_schedule_iv_name nam
 int32_t cd_schedule_iv_root(cd_schedule *s, uint8_t type, const cd_expr *var, const cd_expr *min,
                             const cd_expr *extent, const char *name);
 int32_t cd_schedule_op_new(cd_schedule *s, const cd_schedule_op *proto);
-int32_t cd_schedule_stage_new(cd_schedule *s, int32_t op);
-/* all = leaf = axes = the operator's root iterators, no relations. */
-void cd_schedule_stage_reset(cd_schedule *s, cd_schedule_stage *st);
 /* A new relation at the end, to be filled in; never NULL. */
 cd_schedule_rel *cd_schedule_rel_push(cd_schedule *s, cd_schedule_stage *st);
 static inline cd_schedule_stage *cd_schedule_stage_at(cd_schedule *s, uint32_t id) {
@@ -196,8 +193,6 @@ static inline cd_schedule_stage *cd_schedule_stage_at(cd_schedule *s, uint32_t i
 static inline cd_schedule_op *cd_schedule_stage_op(cd_schedule *s, const cd_schedule_stage *st) {
     return &s->op[st->op];
 }
-/* Reads of tensors [first, first+n) anywhere in the operator? */
-bool cd_schedule_op_reads(const cd_schedule_op *op, uint32_t first, uint32_t n);
 /* cd_names callback, text in a ring */
 const char *cd_schedule_name(const void *sched, cd_expr_op kind, uint32_t number);
 

@@ -124,17 +124,20 @@ int32_t cd_schedule_op_new(cd_schedule *s, const cd_schedule_op *proto) {
     return s->n_op++;
 }
 
-int32_t cd_schedule_stage_new(cd_schedule *s, int32_t op) {
+static void schedule_stage_reset(cd_schedule *s, cd_schedule_stage *st);
+
+static int32_t schedule_stage_new(cd_schedule *s, int32_t op) {
     void *p = s->stage;
     if (!more(s, &p, s->n_stage, &s->cap_stage, sizeof *s->stage)) return 0;
     s->stage = p;
     cd_schedule_stage *st = &s->stage[s->n_stage];
     *st = (cd_schedule_stage){.op = op, .at_stage = -1, .at_iv = -1, .scope = ""};
-    cd_schedule_stage_reset(s, st);
+    schedule_stage_reset(s, st);
     return s->n_stage++;
 }
 
-void cd_schedule_stage_reset(cd_schedule *s, cd_schedule_stage *st) {
+/* all = leaf = axes = the operator's root iterators, no relations. */
+static void schedule_stage_reset(cd_schedule *s, cd_schedule_stage *st) {
     const cd_schedule_op *op = cd_schedule_stage_op(s, st);
     st->all.n = st->leaf.n = st->axes.n = st->n_rel = 0;
     for (uint32_t i = 0; i < op->n_axis + op->n_raxis; i++) {
@@ -191,7 +194,7 @@ static void start_op(cd_schedule *s, const cd_te_op *o) {
     if (!op.body) s->oom = true;
     if (s->oom) return;
     for (uint32_t k = 0; k < o->n_out && !o->is_placeholder; k++) op.body[k] = o->body[k];
-    const int32_t st = cd_schedule_stage_new(s, cd_schedule_op_new(s, &op));
+    const int32_t st = schedule_stage_new(s, cd_schedule_op_new(s, &op));
     if (s->oom) return;
     s->stage[st].is_output = o->is_output;
     cd_schedule_ivec_push(s, &s->order, st);
@@ -226,7 +229,8 @@ static bool expr_reads(const cd_expr *e, tensor_range *r) {
     return (e->flags & CD_EXPR_HAS_LOAD) && !cd_expr_visit(e, not_in_range, r);
 }
 
-bool cd_schedule_op_reads(const cd_schedule_op *op, uint32_t first, uint32_t n) {
+/* Reads of tensors [first, first+n) anywhere in the operator? */
+static bool schedule_op_reads(const cd_schedule_op *op, uint32_t first, uint32_t n) {
     tensor_range r = {first, n};
     if (op->is_placeholder) return false;
     for (uint32_t k = 0; k < op->n_out; k++)
@@ -354,7 +358,7 @@ static const cd_expr *load_at(cd_schedule *s, cd_dtype type, uint32_t tensor, co
 
 /* Put a stage for `op` at position `id` of the order. */
 static cd_schedule_stage *insert_stage(cd_schedule *s, int32_t op, uint32_t id) {
-    const int32_t st = cd_schedule_stage_new(s, op);
+    const int32_t st = schedule_stage_new(s, op);
     cd_schedule_ivec_insert(s, &s->order, id, st);
     return &s->stage[st];
 }
@@ -421,7 +425,7 @@ cdmpp_status cd_cache_stage_read(cd_schedule *s, uint32_t id, const char *scope,
                            s->order.n);
         cd_schedule_op *reader =
             cd_schedule_stage_op(s, cd_schedule_stage_at(s, (uint32_t)t->list[k]));
-        if (!cd_schedule_op_reads(reader, r.from, 1))
+        if (!schedule_op_reads(reader, r.from, 1))
             return CD_FAIL(err, EINVALID, "stage %d does not read stage %u", t->list[k], id);
         redirect_reader(s, reader, &r);
     }
@@ -475,7 +479,7 @@ cdmpp_status cd_cache_stage_write(cd_schedule *s, uint32_t id, const char *scope
     op->n_raxis = 0;
     op->red = NULL;
     op->cond = NULL;
-    cd_schedule_stage_reset(s, &s->stage[stage]);
+    schedule_stage_reset(s, &s->stage[stage]);
     insert_stage(s, cache, id)->scope = scope;
     return s->oom ? CD_FAIL(err, ENOMEM, "cache stage") : CDMPP_OK;
 }
@@ -647,6 +651,6 @@ cdmpp_status cd_schedule_rfactor(cd_schedule *s, uint32_t id, int32_t it, int32_
         iv->r_min = iv->r_ext = iv->val = NULL;
         iv->dead = false;
     }
-    cd_schedule_stage_reset(s, &s->stage[stage]);
+    schedule_stage_reset(s, &s->stage[stage]);
     return s->oom ? CD_FAIL(err, ENOMEM, "rfactor") : CDMPP_OK;
 }

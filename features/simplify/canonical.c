@@ -9,7 +9,10 @@
 
 /* ---- back to expressions ---- */
 
-const cd_expr *cd_canonsum_split_to_expr(const cd_walker *w, const cd_iter_split *s, int64_t k) {
+/* Back to expressions: k times a split; a sum with its terms merged and sorted; whatever v is
+ * (remembered in v.c->norm). */
+static const cd_expr *canonsum_split_to_expr(const cd_walker *w, const cd_iter_split *s,
+                                             int64_t k) {
     const cd_expr *r = s->index;
     if (s->scale == 0) return cd_canonsum_int(w, s->type, 0);
     if (s->upper != CD_INF)
@@ -63,7 +66,7 @@ static void sort(cd_iter_split *s, uint32_t n) { /* stable; sums are short */
     }
 }
 
-const cd_expr *cd_canonsum_sum_to_expr(const cd_walker *w, const cd_canonsum *c) {
+static const cd_expr *canonsum_sum_to_expr(const cd_walker *w, const cd_canonsum *c) {
     if (c->n == 0) return cd_canonsum_int(w, c->type, c->base);
     cd_iter_split small[8], *s = small;
     if (c->n > 8 && !(s = cd_arena_alloc(&cd_canonsum_simp(w)->arena, c->n, sizeof *s)))
@@ -74,29 +77,29 @@ const cd_expr *cd_canonsum_sum_to_expr(const cd_walker *w, const cd_canonsum *c)
     const cd_expr *r = NULL; /* 0 + x is x */
     for (uint32_t i = 0; i < c->n; i++) {
         if (s[i].scale <= 0) continue;
-        const cd_expr *x = cd_canonsum_split_to_expr(w, &s[i], 1);
+        const cd_expr *x = canonsum_split_to_expr(w, &s[i], 1);
         r = r ? cd_canonsum_bin(w, CD_ADD, r, x) : x;
     }
     if (!r) r = cd_canonsum_int(w, c->type, 0);
     if (c->base > 0) r = cd_canonsum_bin_literal(w, CD_ADD, r, c->type, c->base);
     for (uint32_t i = 0; i < c->n; i++)
-        if (s[i].scale < 0)
-            r = cd_canonsum_bin(w, CD_SUB, r, cd_canonsum_split_to_expr(w, &s[i], -1));
+        if (s[i].scale < 0) r = cd_canonsum_bin(w, CD_SUB, r, canonsum_split_to_expr(w, &s[i], -1));
     if (c->base < 0) r = cd_canonsum_bin_literal(w, CD_SUB, r, c->type, cd_wrap_sub(0, c->base));
     return r;
 }
 
-const cd_expr *cd_canonsum_to_expr(const cd_walker *w, cd_cval v) {
+static const cd_expr *canonsum_to_expr(const cd_walker *w, cd_cval v) {
     if (!v.c) return v.e;
     if (!v.c->norm)
-        v.c->norm = v.c->is_sum ? cd_canonsum_sum_to_expr(w, v.c)
-                                : cd_canonsum_split_to_expr(w, &v.c->s[0], 1);
+        v.c->norm =
+            v.c->is_sum ? canonsum_sum_to_expr(w, v.c) : canonsum_split_to_expr(w, &v.c->s[0], 1);
     return v.c->norm;
 }
 
 /* ---- into normal form; v.e stays the expression to fall back on ---- */
 
-cd_canonsum *cd_canonsum_new(const cd_walker *w, cd_dtype t, uint32_t room) {
+/* An empty sum with room for that many splits. NULL: out of memory, and s->oom is set. */
+static cd_canonsum *canonsum_new(const cd_walker *w, cd_dtype t, uint32_t room) {
     cd_canonsum *c =
         cd_arena_alloc(&cd_canonsum_simp(w)->arena, 1, sizeof *c + room * sizeof *c->s);
     if (!c) return cd_canonsum_simp(w)->oom = true, NULL;
@@ -104,13 +107,15 @@ cd_canonsum *cd_canonsum_new(const cd_walker *w, cd_dtype t, uint32_t room) {
     return c;
 }
 
-cd_iter_split cd_canonsum_to_split(const cd_walker *w, cd_cval v) {
+/* v as one split (a sum becomes an opaque index), a split as a value (e: what to fall back on), v
+ * as a new sum with room for `more` further splits (NULL: out of memory). */
+static cd_iter_split canonsum_to_split(const cd_walker *w, cd_cval v) {
     if (v.c && v.c->n == 1 && v.c->base == 0) return v.c->s[0];
-    return cd_canonsum_expr_split(cd_canonsum_to_expr(w, v));
+    return cd_canonsum_expr_split(canonsum_to_expr(w, v));
 }
 
-cd_cval cd_canonsum_from_split(const cd_walker *w, cd_iter_split s, const cd_expr *e) {
-    cd_canonsum *c = cd_canonsum_new(w, s.type, 1);
+static cd_cval canonsum_from_split(const cd_walker *w, cd_iter_split s, const cd_expr *e) {
+    cd_canonsum *c = canonsum_new(w, s.type, 1);
     if (!c) return cd_canonsum_plain(e);
     c->is_sum = false;
     c->n = 1;
@@ -119,8 +124,8 @@ cd_cval cd_canonsum_from_split(const cd_walker *w, cd_iter_split s, const cd_exp
 }
 
 /* A fresh sum equal to v with room for `more` further splits; NULL: out of memory. */
-cd_canonsum *cd_canonsum_to_sum(const cd_walker *w, cd_cval v, uint32_t more) {
-    cd_canonsum *c = cd_canonsum_new(w, v.c ? v.c->type : v.e->type, (v.c ? v.c->n : 1) + more);
+static cd_canonsum *canonsum_to_sum(const cd_walker *w, cd_cval v, uint32_t more) {
+    cd_canonsum *c = canonsum_new(w, v.c ? v.c->type : v.e->type, (v.c ? v.c->n : 1) + more);
     if (!c) return NULL;
     if (v.c) {
         c->n = v.c->n;
@@ -134,9 +139,11 @@ cd_canonsum *cd_canonsum_to_sum(const cd_walker *w, cd_cval v, uint32_t more) {
     return c;
 }
 
-/* Adds to an equal split, else inserts in front of the first smaller `lower` of the same index,
+/* In place: c += k * o (there must be room), c *= k, c /= v where v divides every term.
+ *
+ * Adds to an equal split, else inserts in front of the first smaller `lower` of the same index,
  * else at the end. */
-void cd_canonsum_add_split(cd_canonsum *c, cd_iter_split o, int64_t k) {
+static void canonsum_add_split(cd_canonsum *c, cd_iter_split o, int64_t k) {
     if (o.scale == 0) return;
     uint32_t j = 0;
     while (j < c->n && c->s[j].index != o.index) j++;
@@ -154,24 +161,27 @@ void cd_canonsum_add_split(cd_canonsum *c, cd_iter_split o, int64_t k) {
     c->n++;
 }
 
-void cd_canonsum_scale(cd_canonsum *c, int64_t k) {
+static void canonsum_scale(cd_canonsum *c, int64_t k) {
     c->base = cd_wrap_mul(c->base, k);
     for (uint32_t i = 0; i < c->n; i++) c->s[i].scale = cd_wrap_mul(c->s[i].scale, k);
 }
 
-void cd_canonsum_divide_exactly(cd_canonsum *c, int64_t v) {
+static void canonsum_divide_exactly(cd_canonsum *c, int64_t v) {
     c->base /= v;
     for (uint32_t i = 0; i < c->n; i++) c->s[i].scale /= v;
 }
 
 static cd_iter_split convert(const cd_walker *w, cd_iter_split s, bool floor) {
-    if (!compatible(&s, floor)) s = cd_canonsum_expr_split(cd_canonsum_split_to_expr(w, &s, 1));
+    if (!compatible(&s, floor)) s = cd_canonsum_expr_split(canonsum_split_to_expr(w, &s, 1));
     s.floor = floor;
     return s;
 }
 
-/* s / v for v > 0 */
-cd_iter_split cd_canonsum_split_div(const cd_walker *w, cd_iter_split s, int64_t v, bool floor) {
+/* s / v and s % v for v > 0, rounding down or toward zero.
+ *
+ * s / v for v > 0 */
+static cd_iter_split canonsum_split_div(const cd_walker *w, cd_iter_split s, int64_t v,
+                                        bool floor) {
     s = convert(w, s, floor);
     if (s.scale % v == 0) {
         s.scale /= v;
@@ -189,14 +199,14 @@ cd_iter_split cd_canonsum_split_div(const cd_walker *w, cd_iter_split s, int64_t
         s.lower = low;
         return s;
     }
-    s = cd_canonsum_expr_split(cd_canonsum_split_to_expr(w, &s, 1));
+    s = cd_canonsum_expr_split(canonsum_split_to_expr(w, &s, 1));
     s.lower = v;
     s.floor = floor;
     return s;
 }
 
 /* s % v for v > 0 */
-cd_iter_split cd_canonsum_split_mod(cd_walker *w, cd_iter_split s, int64_t v, bool floor) {
+static cd_iter_split canonsum_split_mod(cd_walker *w, cd_iter_split s, int64_t v, bool floor) {
     s = convert(w, s, floor);
     if (s.scale % v == 0) {
         s.scale = 0;
@@ -212,13 +222,13 @@ cd_iter_split cd_canonsum_split_mod(cd_walker *w, cd_iter_split s, int64_t v, bo
             const cd_expr *m =
                 cd_canonsum_bin_literal(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, up);
             cd_iter_split u = cd_canonsum_expr_split(cd_canonical_visit(w, m));
-            if (s.lower != 1) u = cd_canonsum_split_div(w, u, s.lower, floor);
+            if (s.lower != 1) u = canonsum_split_div(w, u, s.lower, floor);
             u.scale = cd_wrap_mul(u.scale, s.scale);
             return u;
         }
         if (cd_trunc_mod(up, s.upper) == 0) return s;
     }
-    s = cd_canonsum_expr_split(cd_canonsum_split_to_expr(w, &s, 1));
+    s = cd_canonsum_expr_split(canonsum_split_to_expr(w, &s, 1));
     s.floor = floor;
     s.upper = v;
     return s;
@@ -251,22 +261,22 @@ static bool fold(const cd_walker *w, cd_expr_op op, cd_cval a, cd_cval b, cd_cva
 }
 
 static cd_cval add_sub(const cd_walker *w, cd_cval a, cd_cval b, int64_t sign, const cd_expr *e) {
-    cd_canonsum *c = cd_canonsum_to_sum(w, a, b.c ? b.c->n : 1);
+    cd_canonsum *c = canonsum_to_sum(w, a, b.c ? b.c->n : 1);
     if (!c) return cd_canonsum_plain(e);
     if (cd_canonsum_is_literal(b)) {
         c->base = cd_wrap_add(c->base, cd_wrap_mul(sign, b.e->u.i));
     } else if (b.c) {
-        for (uint32_t i = 0; i < b.c->n; i++) cd_canonsum_add_split(c, b.c->s[i], sign);
+        for (uint32_t i = 0; i < b.c->n; i++) canonsum_add_split(c, b.c->s[i], sign);
         c->base = cd_wrap_add(c->base, cd_wrap_mul(sign, b.c->base));
     } else {
-        cd_canonsum_add_split(c, cd_canonsum_expr_split(b.e), sign);
+        canonsum_add_split(c, cd_canonsum_expr_split(b.e), sign);
     }
     return (cd_cval){e, c};
 }
 
 static cd_cval opaque(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval b) {
     return cd_canonsum_plain(cd_expr_new_bin(cd_canonsum_simp(w)->pool, (cd_expr_op)e->op,
-                                             cd_canonsum_to_expr(w, a), cd_canonsum_to_expr(w, b)));
+                                             canonsum_to_expr(w, a), canonsum_to_expr(w, b)));
 }
 
 /* Only a literal factor keeps the normal form; any other product is an opaque index. */
@@ -278,21 +288,21 @@ static cd_cval product(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval 
     }
     if (!cd_canonsum_is_literal(b)) return opaque(w, e, a, b);
     if (a.c && a.c->is_sum) {
-        cd_canonsum *c = cd_canonsum_to_sum(w, a, 0);
+        cd_canonsum *c = canonsum_to_sum(w, a, 0);
         if (!c) return cd_canonsum_plain(e);
-        cd_canonsum_scale(c, b.e->u.i);
+        canonsum_scale(c, b.e->u.i);
         return (cd_cval){e, c};
     }
-    cd_iter_split s = cd_canonsum_to_split(w, a);
+    cd_iter_split s = canonsum_to_split(w, a);
     s.scale = cd_wrap_mul(s.scale, b.e->u.i);
-    return cd_canonsum_from_split(w, s, e);
+    return canonsum_from_split(w, s, e);
 }
 
 /* The terms that v divides, and the others. */
 static bool separate(const cd_walker *w, const cd_canonsum *c, int64_t v, cd_canonsum **whole,
                      cd_canonsum **rest) {
-    *whole = cd_canonsum_new(w, c->type, c->n + 1); /* one more: the quotient of the rest */
-    *rest = cd_canonsum_new(w, c->type, c->n);
+    *whole = canonsum_new(w, c->type, c->n + 1); /* one more: the quotient of the rest */
+    *rest = canonsum_new(w, c->type, c->n);
     if (!*whole || !*rest) return false;
     (c->base % v == 0 ? *whole : *rest)->base = c->base;
     for (uint32_t i = 0; i < c->n; i++) {
@@ -303,12 +313,12 @@ static bool separate(const cd_walker *w, const cd_canonsum *c, int64_t v, cd_can
 }
 
 static bool not_negative(const cd_walker *w, const cd_canonsum *c) {
-    const cd_expr *e = cd_canonsum_sum_to_expr(w, c);
+    const cd_expr *e = canonsum_sum_to_expr(w, c);
     return cd_simplify_ge(w->ana, e, 0);
 }
 
 static bool within(const cd_walker *w, cd_cval a, int64_t v) {
-    const cd_bound b = cd_const_int_bound(w->ana, cd_canonsum_to_expr(w, a));
+    const cd_bound b = cd_const_int_bound(w->ana, canonsum_to_expr(w, a));
     return b.lo >= 0 && b.hi < v;
 }
 
@@ -317,25 +327,23 @@ static bool within(const cd_walker *w, cd_cval a, int64_t v) {
 static cd_cval quotient(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v, bool floor) {
     if (!a.c || !a.c->is_sum) {
         if (within(w, a, v)) return cd_canonsum_plain(cd_canonsum_int(w, e->type, 0));
-        return cd_canonsum_from_split(
-            w, cd_canonsum_split_div(w, cd_canonsum_to_split(w, a), v, floor), e);
+        return canonsum_from_split(w, canonsum_split_div(w, canonsum_to_split(w, a), v, floor), e);
     }
     cd_canonsum *whole, *rest;
     if (!separate(w, a.c, v, &whole, &rest)) return cd_canonsum_plain(e);
     const bool exact = rest->n == 0 && rest->base == 0;
     if (!exact && !floor && !(not_negative(w, whole) && not_negative(w, rest)))
-        return cd_canonsum_from_split(
-            w, cd_canonsum_split_div(w, cd_canonsum_to_split(w, a), v, floor), e);
-    cd_canonsum_divide_exactly(whole, v);
+        return canonsum_from_split(w, canonsum_split_div(w, canonsum_to_split(w, a), v, floor), e);
+    canonsum_divide_exactly(whole, v);
     if (exact) return (cd_cval){e, whole};
-    const cd_expr *t = cd_canonsum_sum_to_expr(w, rest);
+    const cd_expr *t = canonsum_sum_to_expr(w, rest);
     if (t->op == CD_INT) {
         whole->base = cd_wrap_add(whole->base, floor ? cd_expr_floordiv(t->u.i, v) : t->u.i / v);
     } else {
         const bool less = cd_rewrite_compare(w, t, v) == CD_COMPARE_LT;
         if (!less || (floor && !cd_simplify_ge(w->ana, t, 0)))
-            cd_canonsum_add_split(whole,
-                                  cd_canonsum_split_div(w, cd_canonsum_expr_split(t), v, floor), 1);
+            canonsum_add_split(whole, canonsum_split_div(w, cd_canonsum_expr_split(t), v, floor),
+                               1);
     }
     return (cd_cval){e, whole};
 }
@@ -343,14 +351,14 @@ static cd_cval quotient(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v, bo
 static cd_cval floor_mod(cd_walker *w, const cd_expr *e, const cd_canonsum *c, int64_t v) {
     cd_canonsum *whole, *rest;
     if (!separate(w, c, v, &whole, &rest)) return cd_canonsum_plain(e);
-    const cd_expr *t = cd_canonsum_sum_to_expr(w, rest);
+    const cd_expr *t = canonsum_sum_to_expr(w, rest);
     if (t->op == CD_INT)
         return cd_canonsum_plain(cd_canonsum_bin_literal(w, CD_FMOD, t, t->type, v));
     if (cd_rewrite_compare(w, t, v) == CD_COMPARE_LT && cd_simplify_ge(w->ana, t, 0))
         return cd_canonsum_plain(t);
     rest->base = cd_expr_floormod(rest->base, v);
-    return cd_canonsum_from_split(
-        w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, (cd_cval){e, rest}), v, true), e);
+    return canonsum_from_split(
+        w, canonsum_split_mod(w, canonsum_to_split(w, (cd_cval){e, rest}), v, true), e);
 }
 
 /* As floor_mod, but terms may be dropped only if both halves are provably not negative: C's
@@ -360,22 +368,20 @@ static cd_cval trunc_mod(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v) {
     if (!separate(w, a.c, v, &whole, &rest)) return cd_canonsum_plain(e);
     if (rest->n == 0 && rest->base == 0) return cd_canonsum_plain(cd_canonsum_int(w, e->type, 0));
     if (not_negative(w, whole) && not_negative(w, rest)) {
-        const cd_expr *t = cd_canonsum_sum_to_expr(w, rest);
+        const cd_expr *t = canonsum_sum_to_expr(w, rest);
         if (t->op == CD_INT)
             return cd_canonsum_plain(cd_canonsum_bin_literal(w, CD_MOD, t, t->type, v));
         if (cd_rewrite_compare(w, t, v) == CD_COMPARE_LT) return cd_canonsum_plain(t);
         a.c = rest;
     }
-    const int64_t lo = cd_const_int_bound(w->ana, cd_canonsum_to_expr(w, a)).lo,
-                  base = a.c->base % v;
+    const int64_t lo = cd_const_int_bound(w->ana, canonsum_to_expr(w, a)).lo, base = a.c->base % v;
     if (lo >= 0 && cd_wrap_add(cd_wrap_sub(lo, a.c->base), base) >= 0) {
-        cd_canonsum *c = cd_canonsum_to_sum(w, a, 0);
+        cd_canonsum *c = canonsum_to_sum(w, a, 0);
         if (!c) return cd_canonsum_plain(e);
         c->base = base;
         a.c = c;
     }
-    return cd_canonsum_from_split(w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, a), v, false),
-                                  e);
+    return canonsum_from_split(w, canonsum_split_mod(w, canonsum_to_split(w, a), v, false), e);
 }
 
 /* Folding comes first, on the values as they are: TVM folds before it brings operands into normal
@@ -393,8 +399,7 @@ static cd_cval arithmetic(cd_walker *w, const cd_expr *e) {
     if (op == CD_DIV || op == CD_FDIV) return quotient(w, e, a, v, floor);
     if (a.c && a.c->is_sum) return floor ? floor_mod(w, e, a.c, v) : trunc_mod(w, e, a, v);
     if (within(w, a, v)) return a;
-    return cd_canonsum_from_split(w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, a), v, floor),
-                                  e);
+    return canonsum_from_split(w, canonsum_split_mod(w, canonsum_to_split(w, a), v, floor), e);
 }
 
 /* ---- casts between index types ---- */
@@ -413,9 +418,9 @@ static bool split_fits(const cd_walker *w, const cd_iter_split *s, cd_dtype t) {
     cd_iter_split mod = part;
     mod.lower = 1;
     return cast_is_safe(w, t, index.index) &&
-           cast_is_safe(w, t, cd_canonsum_split_to_expr(w, &mod, 1)) &&
-           cast_is_safe(w, t, cd_canonsum_split_to_expr(w, &part, 1)) &&
-           cast_is_safe(w, t, cd_canonsum_split_to_expr(w, s, 1));
+           cast_is_safe(w, t, canonsum_split_to_expr(w, &mod, 1)) &&
+           cast_is_safe(w, t, canonsum_split_to_expr(w, &part, 1)) &&
+           cast_is_safe(w, t, canonsum_split_to_expr(w, s, 1));
 }
 
 /* Every partial sum, in the order of printing but unsorted, must fit. */
@@ -425,7 +430,7 @@ static bool sum_fits(const cd_walker *w, const cd_canonsum *c, cd_dtype t) {
         for (uint32_t i = 0; i < c->n; i++) {
             if (sign > 0 ? c->s[i].scale <= 0 : c->s[i].scale >= 0) continue;
             r = cd_canonsum_bin(w, sign > 0 ? CD_ADD : CD_SUB, r,
-                                cd_canonsum_split_to_expr(w, &c->s[i], sign));
+                                canonsum_split_to_expr(w, &c->s[i], sign));
             if (!cast_is_safe(w, t, r)) return false;
         }
         if (sign > 0 ? c->base > 0 : c->base < 0) {
@@ -446,7 +451,7 @@ static cd_cval cast(cd_walker *w, const cd_expr *e) {
     if (!v.c || (cd_expr_dtype_bits(t) < cd_expr_dtype_bits(v.c->type) &&
                  !(v.c->is_sum ? sum_fits(w, v.c, t) : split_fits(w, &v.c->s[0], t))))
         return cd_canonsum_plain(cd_rewrite_node(w, e));
-    cd_canonsum *c = cd_canonsum_to_sum(w, v, 0);
+    cd_canonsum *c = canonsum_to_sum(w, v, 0);
     if (!c) return cd_canonsum_plain(e);
     c->is_sum = v.c->is_sum;
     c->type = t;
@@ -491,5 +496,5 @@ static cd_cval mutate(cd_walker *w, const cd_expr *e) {
 }
 
 const cd_expr *cd_canonical_visit(cd_walker *w, const cd_expr *e) {
-    return cd_canonsum_to_expr(w, mutate(w, e));
+    return canonsum_to_expr(w, mutate(w, e));
 }

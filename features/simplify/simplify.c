@@ -248,7 +248,8 @@ cd_memo *cd_simplify_memo_grow(cd_simplifier *s, const cd_expr *e) {
     return &m[e->id];
 }
 
-bool cd_simplify_reserve(cd_simplifier *s, void *vec, uint32_t n, uint32_t *cap, size_t size) {
+/* One more element of `size` bytes for an arena vector; false: out of memory. */
+static bool simplify_reserve(cd_simplifier *s, void *vec, uint32_t n, uint32_t *cap, size_t size) {
     if (n < *cap) return true;
     const uint32_t grown = *cap ? *cap * 2 : 8;
     void *old, *p = cd_arena_alloc(&s->arena, grown, size);
@@ -332,12 +333,13 @@ static bool slot_room(cd_analyzer *a, uint32_t k) {
     return true;
 }
 
-cd_var_info *cd_simplify_var_entry(cd_analyzer *a, const cd_expr *var) {
+/* The variable's entry, made when there is none (unknown then). NULL: out of memory. */
+static cd_var_info *simplify_var_entry(cd_analyzer *a, const cd_expr *var) {
     const uint32_t k = (uint32_t)var->u.i;
     if (!slot_room(a, k)) return NULL;
     if (a->slot[k]) return &a->var[a->slot[k] - 1];
     if (a->n_var >= UINT16_MAX - 1U) return a->s->oom = true, NULL;
-    if (!cd_simplify_reserve(a->s, &a->var, a->n_var, &a->cap_var, sizeof *a->var)) return NULL;
+    if (!simplify_reserve(a->s, &a->var, a->n_var, &a->cap_var, sizeof *a->var)) return NULL;
     a->var[a->n_var] = (cd_var_info){.bound = cd_const_int_bound_type(var->type), .mod = {1, 0}};
     a->slot[k] = (uint16_t)++a->n_var;
     return &a->var[a->n_var - 1];
@@ -374,13 +376,16 @@ const cd_var_info *cd_simplify_var_query(cd_analyzer *a, const cd_expr *e) {
     /* Before its first binding an analyzer shares its state with others that know nothing. */
     if (!a->n_bind) return NULL;
     /* Before asking: a range may not mention its own variable. */
-    cd_var_info *v = cd_simplify_var_entry(a, e);
+    cd_var_info *v = simplify_var_entry(a, e);
     if (!v || !a->ask || !a->ask(a->ask_ctx, e, &min, &extent)) return v;
     const cd_var_info info = range_info(a, min, extent);
-    v = cd_simplify_var_entry(a, e); /* may have moved */
+    v = simplify_var_entry(a, e); /* may have moved */
     *v = info;
     return v;
 }
+
+static uint32_t simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, uint32_t i,
+                                    uint32_t j, uint32_t k);
 
 /* The first binding makes the analyzer's state its own. A variable that was
  * never met invalidates nothing; any other binding moves to another state. */
@@ -389,11 +394,11 @@ void cd_simplify_bind(cd_analyzer *a, const cd_expr *var, const cd_expr *min,
     if (var->op != CD_VAR) return;
     const cd_var_info v = range_info(a, min, extent);
     const uint32_t met = a->n_var;
-    cd_var_info *old = cd_simplify_var_entry(a, var);
+    cd_var_info *old = simplify_var_entry(a, var);
     if (!old || same_info(old, &v)) return;
     if (!a->n_bind++) a->ctx = ++a->s->next_ctx;
     else if (a->n_var == met)
-        a->ctx = cd_simplify_transition(a->s, a->ctx, 1, var->id, min->id, extent->id);
+        a->ctx = simplify_transition(a->s, a->ctx, 1, var->id, min->id, extent->id);
     *old = v;
 }
 
@@ -408,7 +413,7 @@ cd_analyzer *cd_simplify_analyzer_new_plain(cd_simplifier *s) {
 }
 
 void cd_simplify_set_bound(cd_analyzer *a, const cd_expr *var, int64_t lo, int64_t hi) {
-    cd_var_info *v = cd_simplify_var_entry(a, var);
+    cd_var_info *v = simplify_var_entry(a, var);
     if (!v) return;
     v->known = true;
     v->bound = (cd_bound){lo, hi};
@@ -459,7 +464,8 @@ static int64_t euclid(int64_t a, int64_t b, int64_t *x, int64_t *y) {
     return old_r;
 }
 
-cd_modular cd_modular_set_intersect(cd_modular a, cd_modular b) {
+/* what is in both */
+static cd_modular modular_set_intersect(cd_modular a, cd_modular b) {
     int64_t x, y;
     const int64_t g = euclid(a.coeff, b.coeff, &x, &y), v = cd_wrap_sub(b.base, a.base);
     if (g == 0) return a;
@@ -547,9 +553,12 @@ cd_modular cd_modular_set(cd_analyzer *a, const cd_expr *e) {
 
 enum { TAG_BIND = 1, TAG_BOUND, TAG_LITERAL };
 
-/* The state reached from `from` by one event; the same event gives the same number. */
-uint32_t cd_simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, uint32_t i,
-                                uint32_t j, uint32_t k) {
+/* The number of the state that is reached from `from` by the event (tag, i, j, k); equal events
+ * give equal numbers.
+ *
+ * The state reached from `from` by one event; the same event gives the same number. */
+static uint32_t simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, uint32_t i,
+                                    uint32_t j, uint32_t k) {
     uint32_t h =
         (from * 0x9E3779B1U) ^ (i * 0x85EBCA6BU) ^ (j * 0xC2B2AE35U) ^ (k * 0x27D4EB2FU) ^ tag;
     cd_transition *t = &s->trans[(h ^ h >> 15) % CD_TRANSITIONS];
@@ -567,10 +576,10 @@ static void add_bound(cd_analyzer *a, const cd_expr *cond, const cd_expr *e, int
     const cd_bound b = {lo == CD_INF ? lo - 1 : lo, hi == CD_NEG_INF ? hi + 1 : hi};
     const cd_bound known = cd_const_int_bound(a, e);
     if (b.lo <= known.lo && b.hi >= known.hi) return; /* says nothing new */
-    if (!cd_simplify_reserve(a->s, &a->extra, a->n_extra, &a->cap_extra, sizeof *a->extra)) return;
+    if (!simplify_reserve(a->s, &a->extra, a->n_extra, &a->cap_extra, sizeof *a->extra)) return;
     a->extra[a->n_extra++] = (cd_extra){e, b};
     a->extra_mask |= (uint64_t)1 << (e->id % 64);
-    a->ctx = cd_simplify_transition(a->s, a->ctx, TAG_BOUND, cond->id, 0, 0);
+    a->ctx = simplify_transition(a->s, a->ctx, TAG_BOUND, cond->id, 0, 0);
 }
 
 /* Bounds that a condition gives: c <= x, c < x, x <= c, x < c, x == c and their conjunctions. */
@@ -600,28 +609,28 @@ static void add_modular(cd_analyzer *a, const cd_expr *c) {
         return;
     const cd_expr *v = c->a[0]->a[0], *m = c->a[0]->a[1];
     if (v->op != CD_VAR || m->op != CD_INT || m->u.i <= 0) return;
-    if (!cd_simplify_reserve(a->s, &a->mod, a->n_mod, &a->cap_mod, sizeof *a->mod)) return;
+    if (!simplify_reserve(a->s, &a->mod, a->n_mod, &a->cap_mod, sizeof *a->mod)) return;
     cd_simplify_var(a, v); /* ask before narrowing */
-    cd_var_info *info = cd_simplify_var_entry(a, v);
+    cd_var_info *info = simplify_var_entry(a, v);
     if (!info) return;
     cd_modular *now = &info->mod;
     a->mod[a->n_mod++] = (cd_mod_save){(uint32_t)(info - a->var), *now};
-    *now = cd_modular_set_intersect(*now,
-                                    (cd_modular){m->u.i, cd_expr_floormod(c->a[1]->u.i, m->u.i)});
-    a->ctx = cd_simplify_transition(a->s, a->ctx, TAG_BOUND, c->id, 0, 1);
+    *now =
+        modular_set_intersect(*now, (cd_modular){m->u.i, cd_expr_floormod(c->a[1]->u.i, m->u.i)});
+    a->ctx = simplify_transition(a->s, a->ctx, TAG_BOUND, c->id, 0, 1);
 }
 
 /* ---- literal constraints ---- */
 
 static void push(cd_analyzer *a, cd_expr_list *l, const cd_expr *e) {
-    if (cd_simplify_reserve(a->s, &l->p, l->n, &l->cap, sizeof *l->p)) l->p[l->n++] = e;
+    if (simplify_reserve(a->s, &l->p, l->n, &l->cap, sizeof *l->p)) l->p[l->n++] = e;
 }
 
 static void add_literal(cd_analyzer *a, const cd_expr *e) {
     /* Literals, and their negations, are never asked for. */
     if (e->op == CD_INT || (e->op == CD_NOT && e->a[0]->op == CD_INT)) return;
     push(a, &a->literal, e);
-    a->ctx = cd_simplify_transition(a->s, a->ctx, TAG_LITERAL, e->id, 0, 0);
+    a->ctx = simplify_transition(a->s, a->ctx, TAG_LITERAL, e->id, 0, 0);
 }
 
 static const cd_expr *negate(cd_analyzer *a, const cd_expr *e) {

@@ -209,8 +209,6 @@ static inline const cd_expr *cd_simplify_give_up(cd_simplifier *s, const cd_expr
     return e;
 }
 const cd_expr *cd_simplify_rewrite(cd_analyzer *a, const cd_expr *e); /* at most two visits */
-/* The variable's entry, made when there is none (unknown then). NULL: out of memory. */
-cd_var_info *cd_simplify_var_entry(cd_analyzer *a, const cd_expr *var);
 /* A variable that is met for the first time: ask the source, remember. */
 const cd_var_info *cd_simplify_var_query(cd_analyzer *a, const cd_expr *e);
 /* What is known of a variable; NULL: nothing. */
@@ -226,22 +224,14 @@ bool cd_simplify_is_pure(const cd_expr *e, bool loads_too);
 static inline bool cd_call_is(const cd_expr *e, const char *name) {
     return e->op == CD_CALL && strcmp(e->u.name, name) == 0;
 }
-/* One more element of `size` bytes for an arena vector; false: out of memory. */
-bool cd_simplify_reserve(cd_simplifier *s, void *vec, uint32_t n, uint32_t *cap, size_t size);
 
 /* ---- constraint.c ---- */
 
-/* The number of the state that is reached from `from` by the event (tag, i, j, k); equal events
- * give equal numbers. */
-uint32_t cd_simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, uint32_t i,
-                                uint32_t j, uint32_t k);
-
 /* ---- const_int_bound.c, modular_set.c ---- */
 
-cd_bound cd_const_int_bound(cd_analyzer *a, const cd_expr *e);   /* TVM's const_int_bound of e */
-cd_bound cd_const_int_bound_type(cd_dtype t);                    /* all values of a type */
-cd_modular cd_modular_set(cd_analyzer *a, const cd_expr *e);     /* TVM's modular_set of e */
-cd_modular cd_modular_set_intersect(cd_modular a, cd_modular b); /* what is in both */
+cd_bound cd_const_int_bound(cd_analyzer *a, const cd_expr *e); /* TVM's const_int_bound of e */
+cd_bound cd_const_int_bound_type(cd_dtype t);                  /* all values of a type */
+cd_modular cd_modular_set(cd_analyzer *a, const cd_expr *e);   /* TVM's modular_set of e */
 
 /* ---- rewrite.c, canonical.c ---- */
 
@@ -342,23 +332,4 @@ static inline cd_iter_split cd_canonsum_expr_split(const cd_expr *e) {
     return (cd_iter_split){e, 1, CD_INF, 1, e->type, false};
 }
 
-/* Back to expressions: k times a split; a sum with its terms merged and sorted; whatever v is
- * (remembered in v.c->norm). */
-const cd_expr *cd_canonsum_split_to_expr(const cd_walker *w, const cd_iter_split *s, int64_t k);
-const cd_expr *cd_canonsum_sum_to_expr(const cd_walker *w, const cd_canonsum *c);
-const cd_expr *cd_canonsum_to_expr(const cd_walker *w, cd_cval v);
-/* An empty sum with room for that many splits. NULL: out of memory, and s->oom is set. */
-cd_canonsum *cd_canonsum_new(const cd_walker *w, cd_dtype t, uint32_t room);
-/* v as one split (a sum becomes an opaque index), a split as a value (e: what to fall back on), v
- * as a new sum with room for `more` further splits (NULL: out of memory). */
-cd_iter_split cd_canonsum_to_split(const cd_walker *w, cd_cval v);
-cd_cval cd_canonsum_from_split(const cd_walker *w, cd_iter_split s, const cd_expr *e);
-cd_canonsum *cd_canonsum_to_sum(const cd_walker *w, cd_cval v, uint32_t more);
-/* In place: c += k * o (there must be room), c *= k, c /= v where v divides every term. */
-void cd_canonsum_add_split(cd_canonsum *c, cd_iter_split o, int64_t k);
-void cd_canonsum_scale(cd_canonsum *c, int64_t k);
-void cd_canonsum_divide_exactly(cd_canonsum *c, int64_t v);
-/* s / v and s % v for v > 0, rounding down or toward zero. */
-cd_iter_split cd_canonsum_split_div(const cd_walker *w, cd_iter_split s, int64_t v, bool floor);
-cd_iter_split cd_canonsum_split_mod(cd_walker *w, cd_iter_split s, int64_t v, bool floor);
 #endif

@@ -125,7 +125,8 @@ static bool bind_stage(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stage,
     return st->at != CD_SKETCH_AT || !s->prog->op[stage].shared || fetch_together(w, s, stage);
 }
 
-void cd_sketch_bind_naive(const cd_sketch_space *sp, cd_sketch_state *s) {
+/* Every stage by itself: its spatial loops to blocks and a warp of threads. */
+static void sketch_bind_naive(const cd_sketch_space *sp, cd_sketch_state *s) {
     for (uint32_t k = s->n_stage; k-- > 0;)
         if (!s->prog->op[k].placeholder && !s->oom) bind_untiled(sp, NULL, s, k);
 }
@@ -194,7 +195,7 @@ static cdmpp_status be_naive(cd_sketch_space *s, cdmpp_err *err) {
     if (!one) return CD_FAIL(err, ENOMEM, "naive schedule");
     s->n_sketch = 0;
     s->naive = true;
-    if (s->gpu) cd_sketch_bind_naive(s, one);
+    if (s->gpu) sketch_bind_naive(s, one);
     return !one->oom && cd_sketch_space_add(s, one) ? CDMPP_OK
                                                     : CD_FAIL(err, ENOMEM, "naive schedule");
 }

@@ -10,7 +10,8 @@ void cd_sketch_choices_free(cd_sketch_choices *c) {
     *c = (cd_sketch_choices){0};
 }
 
-bool cd_sketch_choices_reserve(cd_sketch_choices *c, uint32_t n) {
+/* Room for n choices. False: out of memory. */
+static bool sketch_choices_reserve(cd_sketch_choices *c, uint32_t n) {
     if (n <= c->cap) return true;
     const uint32_t cap = n < 32 ? 64 : n * 2;
     cd_sketch_choice *p = cd_mem_realloc(c->p, c->n * sizeof *p, cap * sizeof *p);
@@ -20,7 +21,8 @@ bool cd_sketch_choices_reserve(cd_sketch_choices *c, uint32_t n) {
     return true;
 }
 
-uint64_t cd_sketch_random(cd_sketch_sampler *w, uint64_t n) {
+/* 0 .. n-1 */
+static uint64_t sketch_random(cd_sketch_sampler *w, uint64_t n) {
     return cd_rng_at(w->key, w->drawn++) % n;
 }
 
@@ -86,8 +88,7 @@ static uint32_t option_of(const cd_sketch_sampler *w, const cd_sketch_options *m
 }
 
 static uint32_t choose(cd_sketch_sampler *w, const cd_sketch_options *m) {
-    if (w->source == CD_SKETCH_RANDOM)
-        return m->n_draw ? (uint32_t)cd_sketch_random(w, m->n_draw) : 0;
+    if (w->source == CD_SKETCH_RANDOM) return m->n_draw ? (uint32_t)sketch_random(w, m->n_draw) : 0;
     const cd_sketch_choice *c = given(w, m);
     if (w->source == CD_SKETCH_VALUES) return c ? option_of(w, m, c) : m->other;
     return !c ? 0 : c->pick < m->n + m->hidden ? c->pick : c->pick % m->n;
@@ -96,7 +97,7 @@ static uint32_t choose(cd_sketch_sampler *w, const cd_sketch_options *m) {
 uint32_t cd_sketch_choose(cd_sketch_sampler *w, const cd_sketch_options *m) {
     if (w->listen) w->listen(w->listener, m);
     const uint32_t pick = choose(w, m);
-    if (!cd_sketch_choices_reserve(&w->made, w->made.n + 1)) {
+    if (!sketch_choices_reserve(&w->made, w->made.n + 1)) {
         w->oom = true;
         return pick;
     }
@@ -124,21 +125,24 @@ int32_t cd_sketch_choose_length(cd_sketch_sampler *w, uint32_t stage, int64_t ex
         w, &(cd_sketch_options){CD_SKETCH_CHOICE_SPLIT, stage, value, n, 0, 0, all - n})];
 }
 
-cdmpp_status cd_sketch_sampler_reserve(cd_sketch_sampler *w, uint32_t n, cdmpp_err *err) {
-    return cd_sketch_choices_reserve(&w->given, n) ? CDMPP_OK
-                                                   : CD_FAIL(err, ENOMEM, "%u choices", n);
+static cdmpp_status sketch_sampler_reserve(cd_sketch_sampler *w, uint32_t n, cdmpp_err *err) {
+    return sketch_choices_reserve(&w->given, n) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u choices", n);
 }
 
-cdmpp_status cd_sketch_sampler_set(cd_sketch_sampler *w, const cd_sketch_choice *c, uint32_t n,
-                                   cdmpp_err *err) {
-    CD_TRY(cd_sketch_sampler_reserve(w, n, err));
+/* Set given: a copy; room in it for n. */
+static cdmpp_status sketch_sampler_set(cd_sketch_sampler *w, const cd_sketch_choice *c, uint32_t n,
+                                       cdmpp_err *err) {
+    CD_TRY(sketch_sampler_reserve(w, n, err));
     if (n) memcpy(w->given.p, c, n * sizeof *c);
     w->given.n = n;
     return CDMPP_OK;
 }
 
-/* The first decision is the sketch; all others are made while it is completed. */
-cdmpp_status cd_sketch_sampler_run(cd_sketch_sampler *w, cd_sketch_sample *out, cdmpp_err *err) {
+/* Complete a schedule from what has been set in w.
+ *
+ * The first decision is the sketch; all others are made while it is completed. */
+static cdmpp_status sketch_sampler_run(cd_sketch_sampler *w, cd_sketch_sample *out,
+                                       cdmpp_err *err) {
     const cd_sketch_space *sp = w->space;
     cd_arena_reset(&w->arena);
     w->made.n = w->at = 0;
@@ -164,15 +168,15 @@ cdmpp_status cd_sketch_sampler_draw(cd_sketch_sampler *w, uint64_t i, cd_sketch_
     w->strict = true;
     w->key = cd_rng_at(w->seed, i);
     w->drawn = 0;
-    return cd_sketch_sampler_run(w, out, err);
+    return sketch_sampler_run(w, out, err);
 }
 
 cdmpp_status cd_sketch_sampler_make(cd_sketch_sampler *w, const cd_sketch_choice *c, uint32_t n,
                                     cd_sketch_sample *out, cdmpp_err *err) {
-    CD_TRY(cd_sketch_sampler_set(w, c, n, err));
+    CD_TRY(sketch_sampler_set(w, c, n, err));
     w->source = CD_SKETCH_PICKS;
     w->strict = false;
-    return cd_sketch_sampler_run(w, out, err);
+    return sketch_sampler_run(w, out, err);
 }
 
 /* A space as a whole: all its schedules in order, their number, its decisions as JSON for other
@@ -192,7 +196,7 @@ static bool turn(cd_sketch_choices *c) {
 
 static cdmpp_status keep_choices(const cd_sketch_sampler *w, cd_sketch_choices *at,
                                  cdmpp_err *err) {
-    if (!cd_sketch_choices_reserve(at, w->made.n))
+    if (!sketch_choices_reserve(at, w->made.n))
         return CD_FAIL(err, ENOMEM, "%u choices", w->made.n);
     memcpy(at->p, w->made.p, w->made.n * sizeof *at->p);
     at->n = w->made.n;
@@ -203,10 +207,10 @@ cdmpp_status cd_sketch_sampler_next(cd_sketch_sampler *w, cd_sketch_choices *at,
                                     cd_sketch_sample *out, cdmpp_err *err) {
     *out = (cd_sketch_sample){0};
     if (at->n && !turn(at)) return CD_FAIL(err, ENODATA, "no more schedules");
-    CD_TRY(cd_sketch_sampler_set(w, at->p, at->n, err));
+    CD_TRY(sketch_sampler_set(w, at->p, at->n, err));
     w->source = CD_SKETCH_PICKS;
     w->strict = true;
-    const cdmpp_status st = cd_sketch_sampler_run(w, out, err);
+    const cdmpp_status st = sketch_sampler_run(w, out, err);
     if (st && st != CDMPP_EREJECTED) return st;
     CD_TRY(keep_choices(w, at, err));
     return st;
@@ -480,7 +484,7 @@ static cdmpp_status want_all(cd_sketch_sampler *w, uint32_t sketch, const cd_rec
     const cd_sketch_open_splits *o = &w->space->open[sketch];
     bool *vector = cd_arena_zalloc(&w->arena, s->n_stage + 1, sizeof *vector);
     if (!vector) return CD_FAIL(err, ENOMEM, "vectors");
-    CD_TRY(cd_sketch_sampler_reserve(w, 1 + r->n_step + o->n + s->n_stage, err));
+    CD_TRY(sketch_sampler_reserve(w, 1 + r->n_step + o->n + s->n_stage, err));
     want_choice(w, CD_SKETCH_CHOICE_SKETCH, 0, sketch, CD_SKETCH_CHOICE_ANY);
     for (uint32_t k = 0; k < o->n; k++) {
         const cd_record_step *theirs = &r->step[o->p[k].step];
@@ -508,7 +512,7 @@ cdmpp_status cd_sketch_sampler_match(cd_sketch_sampler *w, const cd_record *r,
     if (!w->space->naive) CD_TRY(want_all(w, (uint32_t)sketch, r, err));
     w->source = CD_SKETCH_VALUES;
     w->strict = false;
-    CD_TRY(cd_sketch_sampler_run(w, out, err));
+    CD_TRY(sketch_sampler_run(w, out, err));
     *exact = out->n_step == r->n_step;
     for (uint32_t k = 0; *exact && k < r->n_step; k++)
         *exact = same_step(&out->step[k], &r->step[k]);
@@ -535,7 +539,7 @@ static double unit(cd_sketch_sampler *w) { return cd_rng_unit(w->key, w->drawn++
 static void shuffle(cd_sketch_sampler *w, uint32_t *p, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) p[k] = k;
     for (uint32_t k = n; k > 1; k--) {
-        const uint32_t j = (uint32_t)cd_sketch_random(w, k), x = p[k - 1];
+        const uint32_t j = (uint32_t)sketch_random(w, k), x = p[k - 1];
         p[k - 1] = p[j];
         p[j] = x;
     }
@@ -546,7 +550,7 @@ static int32_t factor_of(cd_sketch_sampler *w, int32_t n, int32_t most) {
     uint32_t count = 0;
     for (int32_t f = 2; f <= n && f <= most; f++) count += n % f == 0;
     if (!count) return 0;
-    uint32_t pick = (uint32_t)cd_sketch_random(w, count);
+    uint32_t pick = (uint32_t)sketch_random(w, count);
     for (int32_t f = 2;; f++)
         if (n % f == 0 && !pick--) return f;
 }
@@ -591,7 +595,7 @@ static bool mutate_tile(cd_sketch_sampler *w, uint32_t sketch, cd_sketch_choice 
 }
 
 static bool mutate_other(cd_sketch_sampler *w, cd_sketch_choice *c) {
-    c->pick = (c->pick + 1 + (uint32_t)cd_sketch_random(w, c->n - 1)) % c->n;
+    c->pick = (c->pick + 1 + (uint32_t)sketch_random(w, c->n - 1)) % c->n;
     c->value = CD_SKETCH_CHOICE_ANY;
     return true;
 }
@@ -626,7 +630,7 @@ static cd_sketch_choice *choose_mutate(cd_sketch_sampler *w) {
         if ((at -= weight[k]) < 0) break;
     }
     if (kind == CD_SKETCH_CHOICE_KINDS) return NULL;
-    uint32_t pick = (uint32_t)cd_sketch_random(w, count[kind]);
+    uint32_t pick = (uint32_t)sketch_random(w, count[kind]);
     for (uint32_t k = 0;; k++)
         if (w->given.p[k].n > 1 && weigh_as(w->given.p[k].kind) == kind && !pick--)
             return &w->given.p[k];
@@ -640,12 +644,12 @@ cdmpp_status cd_sketch_sampler_mutate(cd_sketch_sampler *w, const cd_sketch_choi
                                       uint64_t i, cd_sketch_sample *out, cdmpp_err *err) {
     const uint32_t sketch = sketch_of(w->space, c, n);
     *out = (cd_sketch_sample){0};
-    CD_TRY(cd_sketch_sampler_set(w, c, n, err));
+    CD_TRY(sketch_sampler_set(w, c, n, err));
     seed(w, MUTATE, i);
     cd_sketch_choice *m = choose_mutate(w);
     if (!m || !(m->kind == CD_SKETCH_CHOICE_TILE ? mutate_tile(w, sketch, m) : mutate_other(w, m)))
         return CD_FAIL(err, EREJECTED, "nothing of sketch %u can be mutated so", sketch);
-    return cd_sketch_sampler_run(w, out, err);
+    return sketch_sampler_run(w, out, err);
 }
 
 /* The second list is followed in order: a decision that only one of them has stays as it is. */
@@ -657,7 +661,7 @@ cdmpp_status cd_sketch_sampler_crossover(cd_sketch_sampler *w, const cd_sketch_c
     if (sketch != other)
         return CD_FAIL(err, EREJECTED, "schedules of sketches %u and %u do not cross", sketch,
                        other);
-    CD_TRY(cd_sketch_sampler_set(w, a, na, err));
+    CD_TRY(sketch_sampler_set(w, a, na, err));
     seed(w, CROSS, i);
     for (uint32_t k = 0, j = 0; k < w->given.n; k++) {
         cd_sketch_choice *c = &w->given.p[k];
@@ -665,7 +669,7 @@ cdmpp_status cd_sketch_sampler_crossover(cd_sketch_sampler *w, const cd_sketch_c
         while (at < nb && (b[at].kind != c->kind || b[at].at != c->at)) at++;
         if (at == nb) continue;
         j = at + 1;
-        if (cd_sketch_random(w, 2)) *c = b[at];
+        if (sketch_random(w, 2)) *c = b[at];
     }
-    return cd_sketch_sampler_run(w, out, err);
+    return sketch_sampler_run(w, out, err);
 }

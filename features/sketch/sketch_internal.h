@@ -185,10 +185,8 @@ void cd_sketch_follow_fused_split(cd_sketch_state *s, uint32_t stage, uint32_t i
 uint32_t cd_sketch_fuse(cd_sketch_state *s, uint32_t stage, uint32_t first, uint32_t n);
 void cd_sketch_reorder(cd_sketch_state *s, uint32_t stage, const uint32_t *order);
 void cd_sketch_annotate(cd_sketch_state *s, uint32_t stage, uint32_t it, uint8_t ann);
-void cd_sketch_pragma(cd_sketch_state *s, uint32_t stage, uint32_t it, int max_step);
 void cd_sketch_compute_at(cd_sketch_state *s, uint32_t stage, uint32_t target, uint32_t it);
 void cd_sketch_compute_inline(cd_sketch_state *s, uint32_t stage);
-void cd_sketch_compute_root(cd_sketch_state *s, uint32_t stage);
 /* Stage-adding steps: the state takes the prog that results. */
 void cd_sketch_cache_read(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage, uint32_t reader);
 void cd_sketch_cache_write(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage);
@@ -247,11 +245,8 @@ struct cd_sketch_options {
     uint32_t other;  /* where meanings are given and none for this: the option */
     uint32_t hidden; /* options behind the n that only records have */
 };
-/* Room for n choices. False: out of memory. */
-bool cd_sketch_choices_reserve(cd_sketch_choices *c, uint32_t n);
 /* 0 .. n-1; noted in w->made. n >= 1. */
 uint32_t cd_sketch_choose(cd_sketch_sampler *w, const cd_sketch_options *m);
-uint64_t cd_sketch_random(cd_sketch_sampler *w, uint64_t n); /* 0 .. n-1 */
 /* The length of a split that fresh schedules make by `length`: that, or what Ansor's mutation of
  * tiles leads to: factors move between the two parts. Records also have lengths that fitted the
  * extent of an ancestor. ext < 1: unknown. */
@@ -263,12 +258,6 @@ static inline uint32_t cd_sketch_place(uint32_t stage, uint32_t loop) {
 }
 static inline uint32_t cd_sketch_place_stage(uint32_t v) { return (v >> 16) - 1; }
 static inline uint32_t cd_sketch_place_loop(uint32_t v) { return v & 0xffff; }
-/* Complete a schedule from what has been set in w. */
-cdmpp_status cd_sketch_sampler_run(cd_sketch_sampler *w, cd_sketch_sample *out, cdmpp_err *err);
-/* Set given: a copy; room in it for n. */
-cdmpp_status cd_sketch_sampler_set(cd_sketch_sampler *w, const cd_sketch_choice *c, uint32_t n,
-                                   cdmpp_err *err);
-cdmpp_status cd_sketch_sampler_reserve(cd_sketch_sampler *w, uint32_t n, cdmpp_err *err);
 
 /* ---- sketch_rules.c, sketch_annotate.c, sketch_bind.c ---- */
 cdmpp_status cd_sketch_generate(cd_sketch_space *sp, cdmpp_err *err);
@@ -281,6 +270,4 @@ bool cd_sketch_infer_bound(cd_sketch_sampler *w, cd_sketch_state *s);
 /* Bind loops to threads of a GPU; false: too few or too many. */
 bool cd_sketch_bind_threads(cd_sketch_sampler *w, cd_sketch_state *s,
                             const cd_sketch_open_splits *o);
-/* Every stage by itself: its spatial loops to blocks and a warp of threads. */
-void cd_sketch_bind_naive(const cd_sketch_space *sp, cd_sketch_state *s);
 #endif

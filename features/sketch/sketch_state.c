@@ -251,7 +251,7 @@ void cd_sketch_annotate(cd_sketch_state *s, uint32_t stage, uint32_t it, uint8_t
     s->stage[stage].it[it].ann = ann;
 }
 
-void cd_sketch_pragma(cd_sketch_state *s, uint32_t stage, uint32_t it, int max_step) {
+static void sketch_pragma(cd_sketch_state *s, uint32_t stage, uint32_t it, int max_step) {
     if (s->oom) return;
     cd_record_step *t = push(s, CD_RECORD_STEP_PR, stage);
     char *text = get(s, 48, 1);
@@ -281,7 +281,7 @@ void cd_sketch_compute_inline(cd_sketch_state *s, uint32_t stage) {
     s->stage[stage].at = CD_SKETCH_INLINED;
 }
 
-void cd_sketch_compute_root(cd_sketch_state *s, uint32_t stage) {
+static void sketch_compute_root(cd_sketch_state *s, uint32_t stage) {
     if (s->oom) return;
     push(s, CD_RECORD_STEP_CR, stage);
     forget_extents(&s->stage[stage]);
@@ -478,7 +478,7 @@ static void change_place(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stag
         if (!cd_sketch_has_reduce(&s->stage[stage]) && s->stage[stage].at == CD_SKETCH_AT)
             cd_sketch_compute_inline(s, stage);
     } else if (v == CD_SKETCH_PLACE_ROOT) {
-        cd_sketch_compute_root(s, stage);
+        sketch_compute_root(s, stage);
     } else {
         cd_sketch_compute_at(s, stage, cd_sketch_place_stage(v), cd_sketch_place_loop(v));
     }
@@ -575,9 +575,9 @@ static void unroll(cd_sketch_sampler *w, cd_sketch_state *s) {
         if (s->stage[k].at == CD_SKETCH_INLINED || s->prog->op[k].placeholder ||
             !cd_sketch_has_reduce(&s->stage[k]))
             continue;
-        cd_sketch_pragma(s, k, 0,
-                         (int)most[cd_sketch_choose(w, &(cd_sketch_options){CD_SKETCH_CHOICE_UNROLL,
-                                                                            k, most, n, n, 0, 0})]);
+        sketch_pragma(s, k, 0,
+                      (int)most[cd_sketch_choose(
+                          w, &(cd_sketch_options){CD_SKETCH_CHOICE_UNROLL, k, most, n, n, 0, 0})]);
     }
 }
 

@@ -207,6 +207,8 @@ static bool same_tasks(const cd_network *a, const uint32_t *task, const int64_t 
     return true;
 }
 
+static cdmpp_status task_not_used(cd_task_registry *t, cdmpp_err **out, cdmpp_err *err);
+
 /* Both lists are copied into the registry's arena. */
 cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, const uint32_t *task,
                                           const int64_t *weight, uint32_t n, cdmpp_err *err) {
@@ -214,7 +216,7 @@ cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, cons
         cdmpp_err *what;
         if (!cd_str_is(name, t->net[i].name)) continue;
         if (same_tasks(&t->net[i], task, weight, n)) return CDMPP_OK;
-        CD_TRY(cd_task_not_used(t, &what, err));
+        CD_TRY(task_not_used(t, &what, err));
         cd_err_at(what,
                   CD_FAIL(what, ESCHEMA,
                           "not used, an earlier network of this name has other tasks: %.150s",
@@ -299,10 +301,11 @@ size_t cd_task_registry_index(const cd_task_registry *t, const cd_task *task) {
     return ((const cd_task_entry *)(const void *)task)->index;
 }
 
-/* A workload key that comes again with another definition: it is kept beside the first, and told.
+/* The place in `unused` where the next one is told. Errors: ENOMEM.
+ *
+ * A workload key that comes again with another definition: it is kept beside the first, and told.
  * Only a print that came first gives way. */
-
-cdmpp_status cd_task_not_used(cd_task_registry *t, cdmpp_err **out, cdmpp_err *err) {
+static cdmpp_status task_not_used(cd_task_registry *t, cdmpp_err **out, cdmpp_err *err) {
     if (CD_GROW(t->unused, t->n_unused, t->cap_unused)) return CD_FAIL(err, ENOMEM, "warnings");
     *out = &t->unused[t->n_unused++];
     **out = (cdmpp_err){0};
@@ -378,7 +381,7 @@ static cdmpp_status replace_print(cd_task_registry *t, cd_task_entry *first, cd_
     first->from_print = false;
     cd_task_set_dag(t, first, dag);
     if (same) return CDMPP_OK;
-    CD_TRY(cd_task_not_used(t, &what, err));
+    CD_TRY(task_not_used(t, &what, err));
     cd_err_at(what,
               CD_FAIL(what, ESCHEMA,
                       "a definition that is no print differs and goes first: workload key %.150s",
@@ -405,7 +408,7 @@ cdmpp_status cd_task_again(cd_task_registry *t, cd_task_entry *e, cd_te_dag *dag
     if (!st && !known) st = add_twin(t, e, dag, err);
     if (known || st) cd_te_dag_free(dag);
     if (known || st) return st;
-    CD_TRY(cd_task_not_used(t, &what, err));
+    CD_TRY(task_not_used(t, &what, err));
     cd_err_at(what,
               CD_FAIL(what, ESCHEMA,
                       "an earlier definition differs and goes first: workload key %.150s",

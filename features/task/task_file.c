@@ -20,7 +20,8 @@ static cd_task_file_tensor *find(const cd_task_file *f, cd_str name) {
     return &f->slot[i];
 }
 
-bool cd_task_file_find_tensor(const void *ctx, cd_str name, uint32_t *number, cd_dtype *type) {
+/* Tensor by name; false when unknown. */
+static bool task_file_find_tensor(const void *ctx, cd_str name, uint32_t *number, cd_dtype *type) {
     const cd_task_file *f = ctx;
     const cd_task_file_tensor *t = f->n_slot ? find(f, name) : NULL;
     if (!t || !t->name.p) return false;
@@ -116,8 +117,7 @@ static cdmpp_status member_bool(cd_task_file *f, const cd_json *op, const char *
 static cdmpp_status expression(cd_task_file *f, const cd_json *v, cd_dtype want, bool in_combiner,
                                const cd_expr **out) {
     cd_str text;
-    const cd_te_scope scope = {in_combiner ? find_combined : find_axis, cd_task_file_find_tensor,
-                               f};
+    const cd_te_scope scope = {in_combiner ? find_combined : find_axis, task_file_find_tensor, f};
     CD_TRY(cd_json_str(v, &text, f->err));
     return cd_te_parse(&f->dag->pool, f->a, text, want, &scope, out, f->err);
 }
@@ -366,8 +366,10 @@ static cdmpp_status check_members(cd_task_file *f, const cd_json *op) {
     return CDMPP_OK;
 }
 
-/* Its outputs get names last: an operator cannot read itself. */
-cdmpp_status cd_task_file_op(cd_task_file *f, const cd_json *obj) {
+/* Append one op of the file to the dag.
+ *
+ * Its outputs get names last: an operator cannot read itself. */
+static cdmpp_status task_file_op(cd_task_file *f, const cd_json *obj) {
     cd_te_op *op = &f->dag->op[f->dag->n_op];
     const cd_json *flop = cd_json_get(obj, "flop");
     cd_str s;
@@ -486,7 +488,7 @@ static cdmpp_status arguments(cd_task_file *f, const cd_json *list, const reads 
         cd_dtype type;
         cd_str s = {"", 0};
         cdmpp_status st = cd_json_str(it, &s, f->err);
-        if (!st && !cd_task_file_find_tensor(f, s, &d->arg[d->n_arg++], &type))
+        if (!st && !task_file_find_tensor(f, s, &d->arg[d->n_arg++], &type))
             st = CD_FAIL(f->err, ESCHEMA, "no tensor \"%.*s\"", cd_str_shown(s, 60), s.p);
         if (st) return cd_err_key(f->err, cd_err_index(f->err, st, i), "args");
     }
@@ -540,7 +542,7 @@ static cdmpp_status read_ops(cd_task_file *f, const cd_json *task) {
     f->dag->op = CD_NEWN(&f->dag->arena, cd_te_op, ops->n);
     if (!f->dag->op) return CD_FAIL(f->err, ENOMEM, "operators");
     for (uint32_t i = 0; i < ops->n; i++, it = it->next) {
-        const cdmpp_status st = cd_task_file_op(f, it);
+        const cdmpp_status st = task_file_op(f, it);
         if (st) return cd_err_key(f->err, cd_err_index(f->err, st, i), "ops");
     }
     CD_TRY(place_ops(f, cd_json_get(task, "args")));

@@ -67,8 +67,6 @@ cdmpp_status cd_task_registry_entry(cd_task_registry *t, cd_str key, const char 
 uint32_t cd_task_registry_first(const cd_task_registry *t, const cd_task_entry *e);
 /* Give an entry its DAG, or the reason why it has none. */
 void cd_task_set_dag(cd_task_registry *t, cd_task_entry *e, CD_TAKE cd_te_dag *dag);
-/* The place in `unused` where the next one is told. Errors: ENOMEM. */
-cdmpp_status cd_task_not_used(cd_task_registry *t, cdmpp_err **out, cdmpp_err *err);
 /* A key came again. A definition that is neither the entry's nor a twin's is kept as a twin and
  * told in `unused`. line 0: none. printed: it comes from a print, which lacks tags and attributes.
  * One that does not takes the place of one that does; that is the twin then. Errors: ENOMEM. */
@@ -85,9 +83,6 @@ cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, cons
 cdmpp_status cd_task_pickle_load(cd_task_registry *t, const char *name, const char *text,
                                  size_t len, cdmpp_err *err);
 cdmpp_status cd_task_file_load(cd_task_registry *t, const cd_json *top, cdmpp_err *err);
-cdmpp_status cd_task_printed_load(cd_task_registry *t, const char *text, size_t len,
-                                  cdmpp_err *err);
-bool cd_task_is_printed(const char *text, size_t len); /* has a line of a printed definition? */
 /* The entry's printed definition is gone. */
 void cd_task_drop_printed(cd_task_registry *t, cd_task_entry *e);
 /* The save_json texts of a Target and of HardwareParams. */
@@ -139,8 +134,4 @@ typedef struct cd_task_file {
     cd_te_reducer *red;
 } cd_task_file;
 
-/* Append one op of the file to the dag. */
-cdmpp_status cd_task_file_op(cd_task_file *f, const cd_json *op);
-/* Tensor by name; false when unknown. */
-bool cd_task_file_find_tensor(const void *f, cd_str name, uint32_t *number, cd_dtype *type);
 #endif

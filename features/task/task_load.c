@@ -256,8 +256,8 @@ static cd_str bare(cd_str line) {
     return line;
 }
 
-cdmpp_status cd_task_printed_load(cd_task_registry *t, const char *text, size_t len,
-                                  cdmpp_err *err) {
+static cdmpp_status task_printed_load(cd_task_registry *t, const char *text, size_t len,
+                                      cdmpp_err *err) {
     reader r = {
         .t = t, .err = err, .path = cd_str_dup(&t->arena, (cd_str){t->name, strlen(t->name)})};
     cdmpp_status st = r.path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "task");
@@ -273,7 +273,8 @@ cdmpp_status cd_task_printed_load(cd_task_registry *t, const char *text, size_t 
     return st;
 }
 
-bool cd_task_is_printed(const char *text, size_t len) {
+/* has a line of a printed definition? */
+static bool task_is_printed(const char *text, size_t len) {
     for (const char *p = text, *end = text + len;
          p < end && (p = memmem(p, (size_t)(end - p), " = PLACEHOLDER", 14)); p++) {
         const char *begin = p;
@@ -356,8 +357,8 @@ cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, c
     cd_arena_reset(&t->scratch);
     t->name = name, t->text = text, t->end = text + len;
     if (len && (unsigned char)text[0] == 0x80) st = cd_task_pickle_load(t, name, text, len, err);
-    else if (!cd_task_is_printed(text, len)) st = load_json(t, text, len, err);
-    else st = cd_task_printed_load(t, text, len, err);
+    else if (!task_is_printed(text, len)) st = load_json(t, text, len, err);
+    else st = task_printed_load(t, text, len, err);
     cd_arena_free(&t->scratch); /* a big file's tree need not stay */
     return cd_err_at(err, st, name, 0);
 }
@@ -369,7 +370,7 @@ static cdmpp_status load_file(cd_task_registry *t, const char *path, size_t *fou
     size_t n;
     CD_TRY(cd_file_read(path, 0, &text, &n, err));
     cdmpp_status st = CDMPP_OK;
-    const bool take = !found || cd_task_is_printed(text, n);
+    const bool take = !found || task_is_printed(text, n);
     if (take) st = cd_task_registry_load_text(t, path, text, n, err);
     if (found) *found += take;
     cd_mem_free(text);

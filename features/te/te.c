@@ -119,7 +119,8 @@ static double bytes_of(const cd_te_op *op) {
     return n;
 }
 
-void cd_te_least_of(const cd_te_dag *d, double *share, cd_te_least *out) {
+/* cd_te_least of a checked definition; `share`: (n_op) scratch. */
+static void te_least_of(const cd_te_dag *d, double *share, cd_te_least *out) {
     memset(out, 0, sizeof *out);
     for (uint32_t i = 0; i < d->n_op; i++) {
         const cd_te_op *op = &d->op[i];
@@ -379,7 +380,7 @@ cdmpp_status cd_te_dag_finish(cd_te_dag *d, cdmpp_err *err) {
     else st = check_all(&c, d);
     if (!st && !(share = CD_NEWN(&scratch, double, d->n_op + 1u)))
         st = CD_FAIL(err, ENOMEM, "compute DAG");
-    if (!st) cd_te_least_of(d, share, &d->least);
+    if (!st) te_least_of(d, share, &d->least);
     cd_arena_free(&scratch);
     cd_expr_pool_freeze(&d->pool);
     return st;

@@ -125,8 +125,6 @@ cdmpp_status cd_te_dag_new(CD_GIVE cd_te_dag **out, cdmpp_err *err);
  * are otherwise complete, and freeze its pool. Errors: ESCHEMA, EUNSUPPORTED,
  * ENOMEM, with the operator as key. */
 cdmpp_status cd_te_dag_finish(cd_te_dag *dag, cdmpp_err *err);
-/* cd_te_least of a checked definition; `share`: (n_op) scratch. */
-void cd_te_least_of(const cd_te_dag *dag, double *share, cd_te_least *out);
 
 /* TVM's stage order (docs/internals/ansor.md, Tasks). Operator i reads the outputs of operators
  * in[in_ptr[i] .. in_ptr[i+1]], one entry per tensor in the order of first

@@ -536,7 +536,8 @@ static cdmpp_status build(builder *b) {
     return name(b);
 }
 
-cdmpp_status cd_te_shard_build(cd_te_shard_plan *p, cd_te_shard **out) {
+/* The shard of a plan. Errors: EUNSUPPORTED, ENOMEM. */
+static cdmpp_status te_shard_build(cd_te_shard_plan *p, cd_te_shard **out) {
     builder b = {.p = p, .part = cd_mem_zalloc(1, sizeof(cd_te_shard))};
     if (!b.part) return no_memory(p->err);
     const cdmpp_status st = build(&b);
@@ -632,7 +633,7 @@ cdmpp_status cd_te_shard_make(const cd_te_dag *whole, const cd_te_shard_axis *wa
     cd_arena a = {0};
     cd_te_shard_plan p = {.whole = whole, .a = &a, .err = err};
     cdmpp_status st = way->reduce ? plan_sum(&p, way, lo, hi) : plan_axis(&p, way, lo, hi);
-    if (!st) st = cd_te_shard_build(&p, out);
+    if (!st) st = te_shard_build(&p, out);
     cd_arena_free(&a);
     return cd_err_key(err, st, way->name ? way->name : "part");
 }
@@ -643,7 +644,7 @@ cdmpp_status cd_te_shard_join(const cd_te_dag *whole, const cd_te_shard_axis *wa
     cd_te_shard_plan p = {.whole = whole, .n_partial = n, .a = &a, .err = err};
     if (n < 2) return CD_FAIL(err, EINVALID, "%u partial sums are nothing to join", n);
     cdmpp_status st = plan_join(&p, way);
-    if (!st) st = cd_te_shard_build(&p, out);
+    if (!st) st = te_shard_build(&p, out);
     cd_arena_free(&a);
     return cd_err_key(err, st, way->name ? way->name : "join");
 }

@@ -43,8 +43,6 @@ typedef struct cd_te_shard_affine {
 } cd_te_shard_affine;
 
 /* ---- te_shard_range.c ---- */
-/* e as a constant and a sum of multiples; what is no such sum is one term. */
-cd_te_shard_affine cd_te_shard_to_affine(const cd_te_shard_env *env, const cd_expr *e);
 /* All values that e can have lie in it; for sums of multiples, quotients and remainders as TOPI
  * writes them it is the smallest. */
 cd_te_shard_span cd_te_shard_range(const cd_te_shard_env *env, const cd_expr *e);
@@ -124,6 +122,4 @@ typedef struct cd_te_shard_plan {
     cd_arena *a;
     cdmpp_err *err;
 } cd_te_shard_plan;
-/* The shard of a plan. Errors: EUNSUPPORTED, ENOMEM. */
-cdmpp_status cd_te_shard_build(cd_te_shard_plan *p, cd_te_shard **out);
 #endif

@@ -138,8 +138,10 @@ static cd_te_shard_affine variable(const cd_te_shard_env *env, const cd_expr *e)
     return atom(e, (cd_te_shard_span){-CD_TE_SHARD_FAR, CD_TE_SHARD_FAR});
 }
 
+static cd_te_shard_affine te_shard_to_affine(const cd_te_shard_env *env, const cd_expr *e);
+
 static cd_te_shard_affine division(const cd_te_shard_env *env, const cd_expr *e) {
-    const cd_te_shard_affine a = cd_te_shard_to_affine(env, e->a[0]);
+    const cd_te_shard_affine a = te_shard_to_affine(env, e->a[0]);
     const cd_te_shard_span all = {-CD_TE_SHARD_FAR, CD_TE_SHARD_FAR};
     const bool down = e->op == CD_FDIV || e->op == CD_FMOD;
     if (!cd_expr_is_int(e->a[1]) || e->a[1]->u.i <= 0 || (!down && span_of(&a).lo < 0))
@@ -154,8 +156,10 @@ static cd_te_shard_affine either(const cd_expr *e, cd_te_shard_span x, cd_te_sha
     return atom(e, (cd_te_shard_span){least(x.lo, y.lo), most(x.hi, y.hi)});
 }
 
-/* Whatever is not understood is one term with an unlimited range. */
-cd_te_shard_affine cd_te_shard_to_affine(const cd_te_shard_env *env, const cd_expr *e) {
+/* e as a constant and a sum of multiples; what is no such sum is one term.
+ *
+ * Whatever is not understood is one term with an unlimited range. */
+static cd_te_shard_affine te_shard_to_affine(const cd_te_shard_env *env, const cd_expr *e) {
     const cd_te_shard_span all = {-CD_TE_SHARD_FAR, CD_TE_SHARD_FAR};
     if (cd_expr_dtype_kind(e->type) > CD_T_UINT) return atom(e, all);
     switch ((cd_expr_op)e->op) {
@@ -164,8 +168,8 @@ cd_te_shard_affine cd_te_shard_to_affine(const cd_te_shard_env *env, const cd_ex
     case CD_ADD:
     case CD_SUB:
     case CD_MUL: {
-        const cd_te_shard_affine a = cd_te_shard_to_affine(env, e->a[0]),
-                                 b = cd_te_shard_to_affine(env, e->a[1]);
+        const cd_te_shard_affine a = te_shard_to_affine(env, e->a[0]),
+                                 b = te_shard_to_affine(env, e->a[1]);
         return e->op == CD_MUL ? product(e, &a, &b) : sum(&a, &b, e->op == CD_ADD ? 1 : -1);
     }
     case CD_FDIV:
@@ -182,14 +186,14 @@ cd_te_shard_affine cd_te_shard_to_affine(const cd_te_shard_env *env, const cd_ex
         return atom(e, all);
     case CD_CAST:
         return cd_expr_dtype_is_index(e->type) && cd_expr_dtype_kind(e->a[0]->type) <= CD_T_UINT
-                   ? cd_te_shard_to_affine(env, e->a[0])
+                   ? te_shard_to_affine(env, e->a[0])
                    : atom(e, all);
     default: return atom(e, all);
     }
 }
 
 cd_te_shard_span cd_te_shard_range(const cd_te_shard_env *env, const cd_expr *e) {
-    const cd_te_shard_affine l = cd_te_shard_to_affine(env, e);
+    const cd_te_shard_affine l = te_shard_to_affine(env, e);
     return span_of(&l);
 }
 
@@ -223,7 +227,7 @@ static bool aligned(cd_te_shard_env *env, const cd_expr *e) {
     if ((x->op != CD_FMOD && x->op != CD_MOD) || !cd_expr_is_int(e->a[1]) ||
         !cd_expr_is_int(x->a[1]) || x->a[1]->u.i <= 0)
         return true;
-    const cd_te_shard_affine l = cd_te_shard_to_affine(env, x->a[0]);
+    const cd_te_shard_affine l = te_shard_to_affine(env, x->a[0]);
     cd_te_shard_var *v = l.n == 1 && l.t[0].k == 1 ? slot(env, l.t[0].atom) : NULL;
     const int64_t k = x->a[1]->u.i, m = e->a[1]->u.i;
     if (!v || m < 0 || m >= k || v->s.lo <= -CD_TE_SHARD_FAR || v->s.hi >= CD_TE_SHARD_FAR ||
@@ -247,8 +251,8 @@ static cd_expr_op negated(cd_expr_op op) {
 
 static bool compared(cd_te_shard_env *env, const cd_expr *e, cd_expr_op op) {
     if (cd_expr_dtype_kind(e->a[0]->type) > CD_T_UINT) return true;
-    const cd_te_shard_affine a = cd_te_shard_to_affine(env, e->a[0]),
-                             b = cd_te_shard_to_affine(env, e->a[1]);
+    const cd_te_shard_affine a = te_shard_to_affine(env, e->a[0]),
+                             b = te_shard_to_affine(env, e->a[1]);
     cd_te_shard_affine up = sum(&a, &b, -1), down = sum(&b, &a, -1);
     switch (op) {
     case CD_GE: return not_negative(env, &up);

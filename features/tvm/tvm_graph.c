@@ -4,10 +4,11 @@
 
 #include "features/tvm/tvm_internal.h"
 
-/* Expression nodes of a graph -> expressions of the definition's pool, as they are: nothing is
+/* The type named in an attribute. Errors: EUNSUPPORTED.
+ *
+ * Expression nodes of a graph -> expressions of the definition's pool, as they are: nothing is
  * folded, because TVM's own form decides the features. */
-
-cdmpp_status cd_tvm_dtype(cd_tvm *t, uint32_t node, const char *attr, cd_dtype *out) {
+static cdmpp_status tvm_dtype(cd_tvm *t, uint32_t node, const char *attr, cd_dtype *out) {
     cd_str s;
     CD_TRY(cd_tvm_graph_str(&t->g, node, attr, &s));
     if (cd_expr_dtype_parse(s.p, s.n, out)) return CDMPP_OK;
@@ -17,7 +18,8 @@ cdmpp_status cd_tvm_dtype(cd_tvm *t, uint32_t node, const char *attr, cd_dtype *
                                          cd_str_shown(s, 40), s.p));
 }
 
-cdmpp_status cd_tvm_cstr(cd_tvm *t, uint32_t node, cd_str s, const char **out) {
+/* C string in the dag's arena; ESCHEMA when it holds a NUL. */
+static cdmpp_status tvm_cstr(cd_tvm *t, uint32_t node, cd_str s, const char **out) {
     if (s.n && memchr(s.p, 0, s.n))
         return cd_tvm_graph_error_at(&t->g, node, NULL,
                                      CD_FAIL(t->err, ESCHEMA, "a name with a NUL byte"));
@@ -25,12 +27,13 @@ cdmpp_status cd_tvm_cstr(cd_tvm *t, uint32_t node, cd_str s, const char **out) {
     return *out ? CDMPP_OK : CD_FAIL(t->err, ENOMEM, "name");
 }
 
-cdmpp_status cd_tvm_declare(cd_tvm *t, uint32_t node, const cd_expr **out) {
+/* The variable of a tir.Var node, numbered at its first declaration. */
+static cdmpp_status tvm_declare(cd_tvm *t, uint32_t node, const cd_expr **out) {
     const cd_tvm_node_kind k = cd_tvm_graph_kind(&t->g, node);
     if (k != CD_TVM_SIZEVAR) CD_TRY(cd_tvm_graph_expect(&t->g, node, CD_TVM_VAR));
     if (!t->memo[node]) {
         cd_dtype type;
-        CD_TRY(cd_tvm_dtype(t, node, "dtype", &type));
+        CD_TRY(tvm_dtype(t, node, "dtype", &type));
         t->memo[node] =
             cd_expr_new_var(&t->dag->pool, type, cd_expr_pool_var_number(&t->dag->pool));
     }
@@ -68,7 +71,7 @@ static cdmpp_status build_literal(cd_tvm *t, uint32_t node, const cd_expr **out)
     cd_dtype type;
     int64_t i;
     double f;
-    CD_TRY(cd_tvm_dtype(t, node, "dtype", &type));
+    CD_TRY(tvm_dtype(t, node, "dtype", &type));
     if (cd_expr_dtype_is_float(type) == is_int || cd_expr_dtype_kind(type) == CD_T_HANDLE)
         return cd_tvm_graph_error_at(&t->g, node, "dtype",
                                      CD_FAIL(t->err, ESCHEMA, "a literal of another type"));
@@ -86,7 +89,7 @@ static cdmpp_status build_string(cd_tvm *t, uint32_t node, const cd_expr **out) 
     cd_str s;
     const char *z = NULL;
     CD_TRY(cd_tvm_graph_str(&t->g, node, "value", &s));
-    CD_TRY(cd_tvm_cstr(t, node, s, &z));
+    CD_TRY(tvm_cstr(t, node, s, &z));
     *out = cd_expr_new_str(&t->dag->pool, z);
     return CDMPP_OK;
 }
@@ -99,7 +102,7 @@ static cdmpp_status build_load(cd_tvm *t, uint32_t node, uint32_t depth, const c
     CD_TRY(build_array(t, t->a, array, depth, &a, &n));
     CD_TRY(cd_tvm_graph_ref(&t->g, node, "producer", &tensor));
     CD_TRY(cd_tvm_tensor(t, tensor, &op, &value));
-    CD_TRY(cd_tvm_dtype(t, node, "dtype", &type));
+    CD_TRY(tvm_dtype(t, node, "dtype", &type));
     if (op >= t->dag->n_op) /* met only now: in a place that TVM does not search for reads */
         return cd_tvm_graph_error_at(
             &t->g, node, "producer",
@@ -122,8 +125,8 @@ static cdmpp_status build_call(cd_tvm *t, uint32_t node, uint32_t depth, const c
     if (name.n == 0)
         return cd_tvm_graph_error_at(&t->g, op, NULL,
                                      CD_FAIL(t->err, ESCHEMA, "an operator without a name"));
-    CD_TRY(cd_tvm_cstr(t, op, name, &z));
-    CD_TRY(cd_tvm_dtype(t, node, "dtype", &type));
+    CD_TRY(tvm_cstr(t, op, name, &z));
+    CD_TRY(tvm_dtype(t, node, "dtype", &type));
     CD_TRY(cd_tvm_graph_array(&t->g, node, "args", &array));
     CD_TRY(build_array(t, t->a, array, depth, &a, &n));
     *out = cd_expr_new_call(&t->dag->pool, type, z, a, n);
@@ -145,7 +148,7 @@ static cdmpp_status build_operands(cd_tvm *t, uint32_t node, uint32_t depth, con
         *out = cd_expr_new_select(p, a[0], a[1], a[2]);
     } else {
         cd_dtype type;
-        CD_TRY(cd_tvm_dtype(t, node, "dtype", &type));
+        CD_TRY(tvm_dtype(t, node, "dtype", &type));
         *out = cd_expr_new_cast(p, type, a[0]);
     }
     return CDMPP_OK;
@@ -187,11 +190,13 @@ static cdmpp_status build_expr(cd_tvm *t, uint32_t node, uint32_t depth, const c
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tvm_expr(cd_tvm *t, uint32_t node, const cd_expr **out) {
+/* Expression of a node; variables must have been declared. */
+static cdmpp_status tvm_expr(cd_tvm *t, uint32_t node, const cd_expr **out) {
     return build_expr(t, node, 1, out);
 }
 
-cdmpp_status cd_tvm_exprs(cd_tvm *t, uint32_t array, const cd_expr *const **out, uint32_t *n) {
+/* Expressions of an Array node's items, in the dag's arena. */
+static cdmpp_status tvm_exprs(cd_tvm *t, uint32_t array, const cd_expr *const **out, uint32_t *n) {
     const cd_expr **list;
     CD_TRY(build_array(t, &t->dag->arena, array, 1, &list, n));
     *out = list;
@@ -201,9 +206,9 @@ cdmpp_status cd_tvm_exprs(cd_tvm *t, uint32_t array, const cd_expr *const **out,
 static cdmpp_status op_name(cd_tvm *t, uint32_t node, cd_te_op *op) {
     cd_str s;
     CD_TRY(cd_tvm_graph_str(&t->g, node, "name", &s));
-    CD_TRY(cd_tvm_cstr(t, node, s, &op->name));
+    CD_TRY(tvm_cstr(t, node, s, &op->name));
     CD_TRY(cd_tvm_graph_str(&t->g, node, "tag", &s));
-    return cd_tvm_cstr(t, node, s, &op->tag);
+    return tvm_cstr(t, node, s, &op->tag);
 }
 
 static cdmpp_status new_shape(cd_tvm *t, cd_te_op *op, uint32_t rank, int64_t **shape,
@@ -233,7 +238,7 @@ static cdmpp_status fill_placeholder(cd_tvm *t, uint32_t node, cd_te_op *op) {
                 CD_FAIL(t->err, EUNSUPPORTED, "dimension %u is not a number", k));
         CD_TRY(cd_tvm_graph_int(&t->g, item, "value", &shape[k]));
     }
-    return cd_tvm_dtype(t, node, "dtype", dtype);
+    return tvm_dtype(t, node, "dtype", dtype);
 }
 
 /* The variable is declared before the range: the extent of an adaptive pooling refers to axes in
@@ -243,17 +248,17 @@ static cdmpp_status fill_iter(cd_tvm *t, uint32_t node, cd_te_iter *out) {
     cd_str s;
     CD_TRY(cd_tvm_graph_expect(&t->g, node, CD_TVM_ITERVAR));
     CD_TRY(cd_tvm_graph_ref(&t->g, node, "var", &var));
-    CD_TRY(cd_tvm_declare(t, var, &out->var));
+    CD_TRY(tvm_declare(t, var, &out->var));
     CD_TRY(cd_tvm_graph_ref(&t->g, var, "name", &name));
     CD_TRY(cd_tvm_graph_expect(&t->g, name, CD_TVM_STRING));
     CD_TRY(cd_tvm_graph_text(&t->g, name, &s));
-    CD_TRY(cd_tvm_cstr(t, name, s, &out->name));
+    CD_TRY(tvm_cstr(t, name, s, &out->name));
     CD_TRY(cd_tvm_graph_ref(&t->g, node, "dom", &dom));
     CD_TRY(cd_tvm_graph_expect(&t->g, dom, CD_TVM_RANGE));
     CD_TRY(cd_tvm_graph_ref(&t->g, dom, "min", &child));
-    CD_TRY(cd_tvm_expr(t, child, &out->min));
+    CD_TRY(tvm_expr(t, child, &out->min));
     CD_TRY(cd_tvm_graph_ref(&t->g, dom, "extent", &child));
-    return cd_tvm_expr(t, child, &out->extent);
+    return tvm_expr(t, child, &out->extent);
 }
 
 static cdmpp_status fill_iters(cd_tvm *t, uint32_t node, const char *attr, const cd_te_iter **out,
@@ -287,7 +292,7 @@ static cdmpp_status declare_vars(cd_tvm *t, uint32_t node, const char *attr, uin
     *out = list;
     for (uint32_t k = 0; k < n; k++) {
         item = cd_tvm_graph_item(&it);
-        CD_TRY(cd_tvm_declare(t, item, &list[k]));
+        CD_TRY(tvm_declare(t, item, &list[k]));
     }
     return CDMPP_OK;
 }
@@ -296,7 +301,7 @@ static cdmpp_status fill_exprs(cd_tvm *t, uint32_t node, const char *attr, uint3
                                const cd_expr *const **out) {
     uint32_t array, m;
     CD_TRY(cd_tvm_graph_array(&t->g, node, attr, &array));
-    CD_TRY(cd_tvm_exprs(t, array, out, &m));
+    CD_TRY(tvm_exprs(t, array, out, &m));
     if (m == n) return CDMPP_OK;
     return cd_tvm_graph_error_at(&t->g, node, attr,
                                  CD_FAIL(t->err, ESCHEMA, "expected %u items, found %u", n, m));
@@ -372,14 +377,14 @@ static cdmpp_status fill_reduction(cd_tvm *t, uint32_t node, uint32_t body, uint
     CD_TRY(fill_reducer(t, first, op));
     CD_TRY(fill_exprs(t, first, "source", op->n_out, &op->body));
     CD_TRY(cd_tvm_graph_array(&t->g, first, "init", &array));
-    CD_TRY(cd_tvm_exprs(t, array, &op->init, &n));
+    CD_TRY(tvm_exprs(t, array, &op->init, &n));
     if (n == 0) op->init = NULL;
     else if (n != op->n_out)
         return cd_tvm_graph_error_at(
             &t->g, first, "init",
             CD_FAIL(t->err, ESCHEMA, "expected %u items, found %u", op->n_out, n));
     CD_TRY(cd_tvm_graph_ref(&t->g, first, "condition", &child));
-    CD_TRY(cd_tvm_expr(t, child, &op->cond));
+    CD_TRY(tvm_expr(t, child, &op->cond));
     if (cd_expr_is_int(op->cond) && op->cond->u.i) op->cond = NULL;
     return CDMPP_OK;
 }
@@ -436,7 +441,7 @@ static cdmpp_status fill_compute(cd_tvm *t, uint32_t node, cd_te_op *op) {
     first = cd_tvm_graph_item(&it);
     if (cd_tvm_graph_kind(&t->g, first) == CD_TVM_REDUCE)
         CD_TRY(fill_reduction(t, node, body, first, op));
-    else CD_TRY(cd_tvm_exprs(t, body, &op->body, &n));
+    else CD_TRY(tvm_exprs(t, body, &op->body, &n));
     CD_TRY(new_shape(t, op, op->n_axis, &shape, &dtype));
     for (uint32_t k = 0; k < op->n_axis; k++)
         shape[k] = cd_expr_is_int(op->axis[k].extent) ? op->axis[k].extent->u.i : 0;

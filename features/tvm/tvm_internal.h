@@ -46,14 +46,4 @@ const char *const *cd_tvm_operands(cd_tvm_node_kind k);
 /* The error EUNSUPPORTED for a node of a kind that no expression has. */
 cdmpp_status cd_tvm_unsupported(cd_tvm *t, uint32_t node);
 
-/* Expression of a node; variables must have been declared. */
-cdmpp_status cd_tvm_expr(cd_tvm *t, uint32_t node, const cd_expr **out);
-/* Expressions of an Array node's items, in the dag's arena. */
-cdmpp_status cd_tvm_exprs(cd_tvm *t, uint32_t array, const cd_expr *const **out, uint32_t *n);
-/* The variable of a tir.Var node, numbered at its first declaration. */
-cdmpp_status cd_tvm_declare(cd_tvm *t, uint32_t node, const cd_expr **out);
-/* The type named in an attribute. Errors: EUNSUPPORTED. */
-cdmpp_status cd_tvm_dtype(cd_tvm *t, uint32_t node, const char *attr, cd_dtype *out);
-/* C string in the dag's arena; ESCHEMA when it holds a NUL. */
-cdmpp_status cd_tvm_cstr(cd_tvm *t, uint32_t node, cd_str s, const char **out);
 #endif

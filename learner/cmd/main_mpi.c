@@ -89,7 +89,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
                           : cd_extract_report_end(r, o->x.out, &s, cd_clock_wall() - begin, err);
 }
 
-int cd_main_mpi_extract(int argc, char **argv, const cd_process_group *group) {
+static int main_mpi_extract(int argc, char **argv, const cd_process_group *group) {
     options o = {.x = {.jobs = 1}, .group = group};
     return cd_command_main(&cd_main_mpi_extract_options, argc, argv, &o, run);
 }
@@ -161,7 +161,7 @@ static int command(int argc, char **argv, const cd_process_group *group) {
     if (argc > 1 && strcmp(argv[1], "train") == 0)
         return cd_main_train(argc - 1, argv + 1, verb[0], group);
     if (argc > 1 && strcmp(argv[1], "extract") == 0)
-        return cd_main_mpi_extract(argc - 1, argv + 1, group);
+        return main_mpi_extract(argc - 1, argv + 1, group);
     return no_verb(argc, argv);
 }
 

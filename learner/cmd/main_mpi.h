@@ -5,5 +5,4 @@
 
 /* `cdmpp-mpi extract`; returns the exit code. */
 extern const cd_command cd_main_mpi_extract_options;
-int cd_main_mpi_extract(int argc, char **argv, const cd_process_group *group);
 #endif

@@ -58,7 +58,8 @@ static cdmpp_status with_data(const cd_config *c, cd_main_options *o, cd_threads
     return st;
 }
 
-cdmpp_status cd_main_choose(const cd_config *c, cd_main_options *o, cdmpp_err *err) {
+/* --choose, --choose-tasks: what to measure on a new device. */
+static cdmpp_status main_choose(const cd_config *c, cd_main_options *o, cdmpp_err *err) {
     cd_threads *pool = NULL;
     if (c->data_kind)
         return cd_err_key(
@@ -70,16 +71,20 @@ cdmpp_status cd_main_choose(const cd_config *c, cd_main_options *o, cdmpp_err *e
     return st;
 }
 
-/* cdmpp-train and cdmpp-mpi train: reads the configuration, calls learner/train, prints what comes
+/* A cd_progress_event_fn: shows the event on a cd_train_progress, which may be NULL; false once a
+ * signal asked to stop.
+ *
+ * cdmpp-train and cdmpp-mpi train: reads the configuration, calls learner/train, prints what comes
  * back. */
-
-bool cd_main_tick(void *progress, const cd_progress_event *t) {
+static bool main_tick(void *progress, const cd_progress_event *t) {
     if (progress) cd_train_progress_step(progress, t);
     return !*cd_signals_stop();
 }
 
-cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st,
-                                   cdmpp_err *err) {
+/* Print the list of a configuration's errors, and clear *err; `err` alone when it is about no
+ * key. */
+static cdmpp_status main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st,
+                                       cdmpp_err *err) {
     if (c->diag.n) cd_log_lines(o->log, CD_LOG_ERROR, c->diag.text.p);
     else cd_log_err(o->log, CD_LOG_ERROR, err);
     if (c->diag.n > 1)
@@ -118,7 +123,8 @@ static cdmpp_status can_write(const char *path, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_main_out_apart(const cd_config *c, const char *path, cdmpp_err *err) {
+/* Whether the model that is to be written is none of the files of the data set. Errors: EUSAGE. */
+static cdmpp_status main_out_apart(const cd_config *c, const char *path, cdmpp_err *err) {
     for (size_t k = 0; k < c->data_files.n; k++)
         if (path[0] && cd_file_same(c->data_files.v[k], path))
             return CD_FAIL(err, EUSAGE, "the model would overwrite its data set, %s", path);
@@ -136,13 +142,14 @@ static cdmpp_status write_out(const cd_config *c, const cd_main_options *o, cd_l
     return cd_command_print(&b, err);
 }
 
-cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err) {
+/* Train, write the model and what the options ask for, print the figures. */
+static cdmpp_status main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err) {
     const char *path = o->out ? o->out : c->output_model;
     cd_threads *pool = NULL;
     cd_learner_result l = {0};
     cd_model *start = NULL;
     cd_train_progress progress;
-    CD_TRY(cd_main_out_apart(c, path, err));
+    CD_TRY(main_out_apart(c, path, err));
     CD_TRY(can_write(path, err));
     CD_TRY(can_write(c->output_report, err));
     CD_TRY(cd_train_artifacts_check(c->output_report, err));
@@ -150,7 +157,7 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cd_train_progress_begin(&progress, o->log);
     if (!st && o->finetune) st = cd_model_load(o->finetune, &start, err);
     const cd_learner_options how = {.pool = pool,
-                                    .tick = cd_main_tick,
+                                    .tick = main_tick,
                                     .ctx = &progress,
                                     .start = start,
                                     .folder = o->folder,
@@ -177,15 +184,20 @@ static cdmpp_status print_config(const cd_config *c, const cd_main_options *o, c
     return cd_command_print(&out, err);
 }
 
+static cdmpp_status main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err);
+
+static cdmpp_status main_operators(const cd_config *c, const char *config, cd_main_options *o,
+                                   cdmpp_err *err);
+
 static cdmpp_status with_config(const char *path, cd_main_options *o, cdmpp_err *err) {
     cd_config c;
     cdmpp_status st = cd_config_init(&c, err);
     if (!st && !o->doc) st = read_config(path, o, &c, err);
-    if (st) st = cd_main_config_failed(&c, o, st, err);
+    if (st) st = main_config_failed(&c, o, st, err);
     else if (o->doc || o->print) st = print_config(&c, o, err);
-    else if (o->trial) st = cd_main_try(&c, o, err);
-    else if (o->choose || o->choose_tasks) st = cd_main_choose(&c, o, err);
-    else st = c.data_kind ? cd_main_operators(&c, path, o, err) : cd_main_fit(&c, o, err);
+    else if (o->trial) st = main_try(&c, o, err);
+    else if (o->choose || o->choose_tasks) st = main_choose(&c, o, err);
+    else st = c.data_kind ? main_operators(&c, path, o, err) : main_fit(&c, o, err);
     cd_config_free(&c);
     return st;
 }
@@ -213,6 +225,8 @@ static cdmpp_status find_config(cd_arena *a, cd_main_options *o, const char **pa
     return CDMPP_OK;
 }
 
+static cdmpp_status main_search(const char *config, cd_main_options *o, cdmpp_err *err);
+
 /* No signal kills: a training ends at the next step and keeps its checkpoint. */
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     cd_main_options *o = to;
@@ -227,7 +241,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     signal(SIGPIPE, SIG_DFL);
     cdmpp_status st = find_config(&r->said.arena, o, &path, err);
     if (!st) st = find_config(&r->said.arena, o, &o->space, err);
-    if (!st) st = o->space && !o->doc ? cd_main_search(path, o, err) : with_config(path, o, err);
+    if (!st) st = o->space && !o->doc ? main_search(path, o, err) : with_config(path, o, err);
     cd_mem_free(o->command);
     r->exit_code = o->skipped ? 3 : 0;
     return st;
@@ -293,7 +307,7 @@ static cdmpp_status read_library(running *r, cdmpp_err *err) {
 static cdmpp_status train_library(running *r, cd_threads *pool, cd_train_progress *p,
                                   const cd_buf **file, cdmpp_err *err) {
     *file = &r->library.file;
-    return cd_library_op_train(r->c, &r->data, pool, cd_main_tick, p, &r->library, err);
+    return cd_library_op_train(r->c, &r->data, pool, main_tick, p, &r->library, err);
 }
 
 static cdmpp_status print_library(running *r, const char *path, cd_buf *b, cdmpp_err *err) {
@@ -320,7 +334,7 @@ static cdmpp_status train_llm(running *r, cd_threads *pool, cd_train_progress *p
     const unsigned sets =
         1u << CD_LLM_OP_SET_UNSEEN | 1u << CD_LLM_OP_SET_SEEN | 1u << CD_LLM_OP_SET_NEAR;
     *file = &r->llm.file;
-    return cd_llm_op_train(r->c, &r->table, sets, pool, cd_main_tick, p, &r->llm, err);
+    return cd_llm_op_train(r->c, &r->table, sets, pool, main_tick, p, &r->llm, err);
 }
 
 static cdmpp_status print_llm(running *r, const char *path, cd_buf *b, cdmpp_err *err) {
@@ -346,8 +360,10 @@ static cdmpp_status load(running *r, const of_kind *k, const char *config, cdmpp
     return st;
 }
 
-cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_options *o,
-                               cdmpp_err *err) {
+/* data.kind: operators or llm_operators; `config` is the path of the configuration. Sets o->skipped
+ * when bad lines were left out. */
+static cdmpp_status main_operators(const cd_config *c, const char *config, cd_main_options *o,
+                                   cdmpp_err *err) {
     static const of_kind library = {add_library, read_library, train_library, print_library};
     static const of_kind llm = {add_llm, read_llm, train_llm, print_llm};
     const of_kind *k = c->data_kind == LLM ? &llm : &library;
@@ -357,7 +373,7 @@ cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_o
     const cd_buf *file = NULL;
     cd_train_progress progress;
     cd_buf b = {0};
-    cdmpp_status st = cd_main_out_apart(c, path, err);
+    cdmpp_status st = main_out_apart(c, path, err);
     if (!st) st = load(&r, k, config, err);
     if (!st) st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
@@ -517,7 +533,8 @@ static void print(cd_buf *b) {
 }
 
 /* ---- one trial of somebody else's search ---- */
-cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err) {
+/* --trial: the validation figures alone. */
+static cdmpp_status main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err) {
     cd_threads *pool = NULL;
     cd_train_progress progress;
     cd_metric valid;
@@ -528,7 +545,7 @@ cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err)
             "data.kind");
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
-    if (!st) st = cd_learner_try(c, NULL, pool, cd_main_tick, &progress, &notes, &valid, err);
+    if (!st) st = cd_learner_try(c, NULL, pool, main_tick, &progress, &notes, &valid, err);
     cd_train_progress_end(&progress);
     if (!st && o->json) {
         cd_buf_puts(&b, "{\"schema\":\"cdmpp.trial\",\"command\":\"cdmpp-train\",\"notes\":");
@@ -575,7 +592,7 @@ static void on_note(void *ctx, const char *lines) {
 
 static bool silent_step(void *ctx, const cd_progress_event *t) {
     (void)ctx;
-    return cd_main_tick(NULL, t);
+    return main_tick(NULL, t);
 }
 
 /* The search's keys, then those of the base; as JSON both in one object. */
@@ -604,7 +621,7 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
         cd_log_lines(o->log, CD_LOG_ERROR, s->space.diag.text.p);
         return cd_command_reported(st, err);
     }
-    if (st) return cd_main_config_failed(&s->base, o, st, err);
+    if (st) return main_config_failed(&s->base, o, st, err);
     if (o->print) return print_space(s, o), CDMPP_OK;
     if (o->config_of >= 0) return cd_hpo_run_config(cmd, s, (size_t)o->config_of, err);
     st = cd_hpo_run_search(cmd, s, err);
@@ -619,7 +636,7 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
     }
     o->out = NULL; /* the model goes where the configuration says */
     if (!st && o->report) s->best.output_report = o->report;
-    if (!st) st = cd_main_fit(&s->best, o, err);
+    if (!st) st = main_fit(&s->best, o, err);
     /* nothing is left to go on with, and nobody asked for the file */
     if (!st && !cmd->journal) (void)unlink(s->journal);
     if (st != CDMPP_EINTERRUPTED) return st;
@@ -628,7 +645,8 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
     return cd_command_reported(st, err);
 }
 
-cdmpp_status cd_main_search(const char *config, cd_main_options *o, cdmpp_err *err) {
+/* --autotune over `config` (NULL: the base that the search file names); prints its errors. */
+static cdmpp_status main_search(const char *config, cd_main_options *o, cdmpp_err *err) {
     const cd_hpo_run cmd = {o->space,   config,  o->set.v, o->set.n, o->out ? o->out : "best.yaml",
                             o->journal, o->jobs, on_trial, on_note,  silent_step,
                             o};

@@ -12,40 +12,43 @@
 enum { TOP = 3 }; /* rows in a program vector */
 
 /* ---- small pieces ---- */
-const char *cd_export_cast(cd_export *x, const char *v, cd_onnx_type to) {
+/* One node each; the name of its value. */
+static const char *export_cast(cd_export *x, const char *v, cd_onnx_type to) {
     cd_onnx_writer_attr_int(&x->f, "to", to);
     return CD_ONNX_WRITER_NODE(&x->f, "Cast", v);
 }
 
-const char *cd_export_concat(cd_export *x, const char *const *v, size_t n, int64_t axis) {
+static const char *export_concat(cd_export *x, const char *const *v, size_t n, int64_t axis) {
     cd_onnx_writer_attr_int(&x->f, "axis", axis);
     return cd_onnx_writer_node(&x->f, "Concat", v, n);
 }
 
-const char *cd_export_reshape(cd_export *x, const char *v, const int64_t *dim, size_t n) {
+static const char *export_reshape(cd_export *x, const char *v, const int64_t *dim, size_t n) {
     return CD_ONNX_WRITER_NODE(&x->f, "Reshape", v, cd_onnx_writer_ints(&x->f, dim, n));
 }
 
-const char *cd_export_sum(cd_export *x, const char *v, int64_t axis) {
+/* keeps the axis */
+static const char *export_sum(cd_export *x, const char *v, int64_t axis) {
     const char *axes = cd_onnx_writer_ints(&x->f, &axis, 1);
     cd_onnx_writer_attr_int(&x->f, "keepdims", 1);
     return CD_ONNX_WRITER_NODE(&x->f, "ReduceSum", v, axes);
 }
 
-const char *cd_export_over(cd_export *x, const char *op, const char *v, int64_t axis) {
+/* ReduceMax, ReduceMean, ReduceLogSumExp: likewise */
+static const char *export_over(cd_export *x, const char *op, const char *v, int64_t axis) {
     cd_onnx_writer_attr_ints(&x->f, "axes", &axis, 1);
     cd_onnx_writer_attr_int(&x->f, "keepdims", 1);
     return CD_ONNX_WRITER_NODE(&x->f, op, v);
 }
 
-const char *cd_export_columns(cd_export *x, const char *v, const int64_t *c, size_t n) {
+static const char *export_columns(cd_export *x, const char *v, const int64_t *c, size_t n) {
     const char *at = cd_onnx_writer_ints(&x->f, c, n);
     cd_onnx_writer_attr_int(&x->f, "axis", 1);
     return CD_ONNX_WRITER_NODE(&x->f, "Gather", v, at);
 }
 
 static const char *column(cd_export *x, const char *v, int64_t c) {
-    return cd_export_columns(x, v, &c, 1);
+    return export_columns(x, v, &c, 1);
 }
 static const char *two(cd_export *x, const char *op, const char *a, const char *b) {
     return CD_ONNX_WRITER_NODE(&x->f, op, a, b);
@@ -62,7 +65,7 @@ static const char *exp2_of(cd_export *x, const char *v) {
 static const char *value(cd_export *x, const char *v) {
     return with_input(x, "Sub", exp2_of(x, with_input(x, "Min", v, 100)), 1);
 }
-const char *cd_export_log2p1(cd_export *x, const char *v) {
+static const char *export_log2p1(cd_export *x, const char *v) {
     return log2_of(x, with_input(x, "Add", with_input(x, "Max", v, 0), 1));
 }
 
@@ -70,28 +73,30 @@ const char *cd_export_log2p1(cd_export *x, const char *v) {
 static const char *total(cd_export *x, int64_t from, int64_t step, size_t n) {
     int64_t c[16];
     for (size_t i = 0; i < n; i++) c[i] = from + (int64_t)i * step;
-    return cd_export_log2p1(x, cd_export_sum(x, value(x, cd_export_columns(x, x->wide, c, n)), 1));
+    return export_log2p1(x, export_sum(x, value(x, export_columns(x, x->wide, c, n)), 1));
 }
 
 static const char *three(cd_export *x, int64_t from) {
     const int64_t c[] = {from, from + 1, from + 2};
-    return cd_export_sum(x, cd_export_columns(x, x->wide, c, 3), 1);
+    return export_sum(x, export_columns(x, x->wide, c, 3), 1);
 }
 
-/* What several members read is made here once. "rows" has as many rows as the program, so the index
+/* Inputs and what all need.
+ *
+ * What several members read is made here once. "rows" has as many rows as the program, so the index
  * is a Range over its shape. */
-void cd_export_begin(cd_export *x) {
+static void export_begin(cd_export *x) {
     cd_onnx_writer *f = &x->f;
     const int64_t shape[] = {-1, CD_N_COL}, one = 1, zero = 0;
     x->rows = cd_onnx_writer_input(f, "rows", CD_ONNX_F32, shape, 2);
     x->device = cd_onnx_writer_input(f, "device", CD_ONNX_I64, &one, 1);
     x->flop = cd_onnx_writer_input(f, "flop", CD_ONNX_F64, &one, 1);
-    x->wide = cd_export_cast(x, x->rows, CD_ONNX_F64);
+    x->wide = export_cast(x, x->rows, CD_ONNX_F64);
     const char *n =
         CD_ONNX_WRITER_NODE(f, "Gather", CD_ONNX_WRITER_NODE(f, "Shape", x->rows),
                             cd_onnx_writer_constant(f, NULL, CD_ONNX_I64, NULL, 0, &zero));
     x->index = CD_ONNX_WRITER_NODE(f, "Range", cd_onnx_writer_double(f, 0),
-                                   cd_export_cast(x, n, CD_ONNX_F64), cd_onnx_writer_double(f, 1));
+                                   export_cast(x, n, CD_ONNX_F64), cd_onnx_writer_double(f, 1));
     x->outer = column(x, x->wide, CD_COL_OUTER_PROD);
     x->grid = three(x, CD_COL_BLOCK_X);
     x->threads = three(x, CD_COL_THREAD_X);
@@ -100,9 +105,10 @@ void cd_export_begin(cd_export *x) {
         x->total[1 + k] = total(x, CD_COL_B0_BYTES + k, CD_COL_BUFFER_STRIDE, 5);
 }
 
-const char *cd_export_log_trips(cd_export *x) { return with_input(x, "Mul", x->outer, M_LN2); }
+/* double (n_row, 1) */
+static const char *export_log_trips(cd_export *x) { return with_input(x, "Mul", x->outer, M_LN2); }
 
-const char *cd_export_derived(cd_export *x) {
+static const char *export_derived(cd_export *x) {
     if (x->derived) return x->derived;
     const char *const *t = x->total, *P = x->outer, *per_block = two(x, "Sub", P, x->grid);
     const char *const v[] = {t[0],
@@ -120,8 +126,7 @@ const char *cd_export_derived(cd_export *x) {
                              two(x, "Sub", P, column(x, x->wide, CD_COL_PARALLEL_PROD)),
                              two(x, "Sub", P, column(x, x->wide, CD_COL_UNROLL_PROD)),
                              two(x, "Sub", P, column(x, x->wide, CD_COL_VEC_PROD))};
-    return x->derived =
-               cd_export_cast(x, cd_export_concat(x, v, sizeof v / sizeof *v, 1), CD_ONNX_F32);
+    return x->derived = export_cast(x, export_concat(x, v, sizeof v / sizeof *v, 1), CD_ONNX_F32);
 }
 
 /* ---- program ---- */
@@ -133,8 +138,8 @@ static const char *choice(cd_export *x) {
     const int64_t as_column[] = {-1, 1}, as_row[] = {1, -1}, a = 1, b = 0, dim[] = {TOP, 1};
     const char *const keys[] = {
         x->total[0], x->outer, x->wide,
-        CD_ONNX_WRITER_NODE(f, "Neg", cd_export_reshape(x, x->index, as_column, 2))};
-    const char *key = cd_export_concat(x, keys, 4, 1);
+        CD_ONNX_WRITER_NODE(f, "Neg", export_reshape(x, x->index, as_column, 2))};
+    const char *key = export_concat(x, keys, 4, 1);
     const char *sign = CD_ONNX_WRITER_NODE(
         f, "Sign",
         two(x, "Sub", CD_ONNX_WRITER_NODE(f, "Unsqueeze", key, cd_onnx_writer_ints(f, &a, 1)),
@@ -145,8 +150,8 @@ static const char *choice(cd_export *x) {
     cd_onnx_writer_attr_int(f, "axis", 2);
     const char *before =
         with_input(x, "Max", CD_ONNX_WRITER_NODE(f, "GatherElements", sign, first), 0);
-    const char *rank = cd_export_reshape(x, cd_export_sum(x, before, 0), as_row, 2);
-    return cd_export_cast(
+    const char *rank = export_reshape(x, export_sum(x, before, 0), as_row, 2);
+    return export_cast(
         x, two(x, "Equal", rank, cd_onnx_writer_constant(f, NULL, CD_ONNX_F64, dim, 2, place)),
         CD_ONNX_F32);
 }
@@ -158,55 +163,53 @@ static const char *summary(cd_export *x) {
     const char *const units[] = {per_block, two(x, "Sub", per_block, x->threads),
                                  two(x, "Sub", ops, column(x, x->wide, CD_COL_PARALLEL_PROD)),
                                  two(x, "Sub", ops, column(x, x->wide, CD_COL_VEC_PROD))};
-    const char *unit = cd_export_concat(x, units, 4, 1);
-    const char *t =
-        cd_export_log2p1(x, cd_export_sum(x, value(x, cd_export_concat(x, x->total, 5, 1)), 0));
+    const char *unit = export_concat(x, units, 4, 1);
+    const char *t = export_log2p1(x, export_sum(x, value(x, export_concat(x, x->total, 5, 1)), 0));
     const char *sum =
-        cd_export_sum(x, exp2_of(x, with_input(x, "Max", with_input(x, "Min", unit, 60), -60)), 0);
+        export_sum(x, exp2_of(x, with_input(x, "Max", with_input(x, "Min", unit, 60), -60)), 0);
     const char *const all[] = {t,
-                               two(x, "Sub", column(x, t, 0), cd_export_columns(x, t, others, 4)),
+                               two(x, "Sub", column(x, t, 0), export_columns(x, t, others, 4)),
                                two(x, "Sub", column(x, t, 1), column(x, t, 2)),
                                two(x, "Sub", column(x, t, 3), column(x, t, 4)),
-                               with_input(x, "Max", cd_export_over(x, "ReduceMax", unit, 0), -1e3),
+                               with_input(x, "Max", export_over(x, "ReduceMax", unit, 0), -1e3),
                                log2_of(x, with_input(x, "Max", sum, 1e-18))};
-    return cd_export_concat(x, all, 6, 1);
+    return export_concat(x, all, 6, 1);
 }
 
 static const char *n_row(cd_export *x) {
     const int64_t dim[] = {1, 1};
-    const char *last = cd_export_over(x, "ReduceMax", x->index, 0);
-    return cd_export_cast(x, cd_export_reshape(x, with_input(x, "Add", last, 1), dim, 2),
-                          CD_ONNX_F32);
+    const char *last = export_over(x, "ReduceMax", x->index, 0);
+    return export_cast(x, export_reshape(x, with_input(x, "Add", last, 1), dim, 2), CD_ONNX_F32);
 }
 
-const char *cd_export_program(cd_export *x) {
+static const char *export_program(cd_export *x) {
     const int64_t flat[] = {1, TOP * CD_N_COL};
     if (x->program) return x->program;
-    const char *const v[] = {cd_export_reshape(x, two(x, "MatMul", choice(x), x->rows), flat, 2),
-                             cd_export_cast(x, summary(x), CD_ONNX_F32), n_row(x)};
-    return x->program = cd_export_concat(x, v, 3, 1);
+    const char *const v[] = {export_reshape(x, two(x, "MatMul", choice(x), x->rows), flat, 2),
+                             export_cast(x, summary(x), CD_ONNX_F32), n_row(x)};
+    return x->program = export_concat(x, v, 3, 1);
 }
 
 /* ---- matrices of trees ---- */
 static const char *device_column(cd_export *x, bool each_row) {
     const int64_t dim[] = {1, 1};
-    const char *d = cd_export_reshape(x, cd_export_cast(x, x->device, CD_ONNX_F32), dim, 2);
+    const char *d = export_reshape(x, export_cast(x, x->device, CD_ONNX_F32), dim, 2);
     if (!each_row) return d;
     return two(x, "Add", two(x, "Mul", column(x, x->rows, 0), cd_onnx_writer_float(&x->f, 0)), d);
 }
 
-const char *cd_export_matrix(cd_export *x, cd_tree_input_form form) {
+static const char *export_matrix(cd_export *x, cd_tree_input_form form) {
     if (x->matrix[form]) return x->matrix[form];
     const char *v[3] = {x->rows, NULL, device_column(x, form == CD_TREE_INPUT_ROWS)};
-    if (form == CD_TREE_INPUT_ROWS) v[1] = cd_export_derived(x);
+    if (form == CD_TREE_INPUT_ROWS) v[1] = export_derived(x);
     else if (form == CD_TREE_INPUT_SUMS) {
-        v[0] = cd_export_cast(x, cd_export_sum(x, x->wide, 0), CD_ONNX_F32);
-        v[1] = cd_export_over(x, "ReduceMax", x->rows, 0);
+        v[0] = export_cast(x, export_sum(x, x->wide, 0), CD_ONNX_F32);
+        v[1] = export_over(x, "ReduceMax", x->rows, 0);
     } else {
-        const char *const p[] = {cd_export_program(x), v[2]};
-        return x->matrix[form] = cd_export_concat(x, p, 2, 1);
+        const char *const p[] = {export_program(x), v[2]};
+        return x->matrix[form] = export_concat(x, p, 2, 1);
     }
-    return x->matrix[form] = cd_export_concat(x, v, 3, 1);
+    return x->matrix[form] = export_concat(x, v, 3, 1);
 }
 
 /* A network as Gemm, LayerNormalization, MatMul, Softmax and pointwise nodes; as
@@ -311,7 +314,7 @@ static const char *attention(const net *n, const cd_encoder_layer *l, const char
     const int64_t hw = (int64_t)(e->d / e->heads);
     const int64_t apart[] = {-1, 3, h, hw};
     const int64_t whole[] = {-1, (int64_t)e->d};
-    const char *qkv = cd_export_reshape(n->x, linear(n, v, l->qkv_w, l->qkv_b), apart, 4);
+    const char *qkv = export_reshape(n->x, linear(n, v, l->qkv_w, l->qkv_b), apart, 4);
     cd_onnx_writer_attr_ints(file(n), "perm", (const int64_t[]){1, 2, 0, 3}, 4);
     qkv = CD_ONNX_WRITER_NODE(file(n), "Transpose", qkv); /* (3, heads, n_row, hw) */
     const char *q = with_net(n, "Mul", heads(n, qkv, 0), 1 / sqrtf((float)hw));
@@ -319,7 +322,7 @@ static const char *attention(const net *n, const cd_encoder_layer *l, const char
     cd_onnx_writer_attr_int(file(n), "axis", -1);
     const char *weight = CD_ONNX_WRITER_NODE(file(n), "Softmax", score);
     const char *mixed = turned(n, two_net(n, "MatMul", weight, heads(n, qkv, 2)), 1, 0, 2);
-    return linear(n, cd_export_reshape(n->x, mixed, whole, 2), l->o_w, l->o_b);
+    return linear(n, export_reshape(n->x, mixed, whole, 2), l->o_w, l->o_b);
 }
 
 static const char *feed_forward(const net *n, const cd_encoder_layer *l, const char *v) {
@@ -340,14 +343,14 @@ static const char *encoder(const net *n) {
     const cd_encoder *e = n->net.enc;
     const char *v = n->x->rows;
     if (n->net.spec->derived)
-        v = cd_export_concat(n->x, (const char *const[]){v, cd_export_derived(n->x)}, 2, 1);
+        v = export_concat(n->x, (const char *const[]){v, export_derived(n->x)}, 2, 1);
     v = scaled(n, &n->e->scalers.tok, v);
     if (e->project) v = linear(n, v, e->proj_w, e->proj_b);
     if (e->table) {
         const int64_t dim[] = {CD_ENCODER_POSITIONS, (int64_t)e->d};
         const char *table = cd_onnx_writer_constant(file(n), NULL, CD_ONNX_F32, dim, 2, e->table);
         v = two_net(n, "Add", v,
-                    two_net(n, "Gather", table, cd_export_cast(n->x, n->x->index, CD_ONNX_I64)));
+                    two_net(n, "Gather", table, export_cast(n->x, n->x->index, CD_ONNX_I64)));
     }
     for (size_t k = 0; k < e->n; k++) v = layer(n, &e->layer[k], v);
     return e->pre_norm ? layer_norm(n, v, e->last_g, e->last_s) : v;
@@ -356,13 +359,13 @@ static const char *encoder(const net *n) {
 /* ---- program and device ---- */
 static const char *program(const net *n) {
     const int64_t dim[] = {1, 1};
-    const char *flop = cd_export_reshape(n->x, n->x->flop, dim, 2);
+    const char *flop = export_reshape(n->x, n->x->flop, dim, 2);
     const char *known =
         CD_ONNX_WRITER_NODE(file(n), "Greater", flop, cd_onnx_writer_double(file(n), 0));
-    const char *const v[] = {cd_export_program(n->x),
-                             cd_export_cast(n->x, cd_export_log2p1(n->x, flop), CD_ONNX_F32),
-                             cd_export_cast(n->x, known, CD_ONNX_F32)};
-    return scaled(n, &n->e->scalers.prog, cd_export_concat(n->x, v, 3, 1));
+    const char *const v[] = {export_program(n->x),
+                             export_cast(n->x, export_log2p1(n->x, flop), CD_ONNX_F32),
+                             export_cast(n->x, known, CD_ONNX_F32)};
+    return scaled(n, &n->e->scalers.prog, export_concat(n->x, v, 3, 1));
 }
 
 static const char *device(const net *n) {
@@ -375,9 +378,9 @@ static const char *device(const net *n) {
 
 /* ---- heads ---- */
 static const char *pooled(const net *n, const char *v) {
-    const char *const all[] = {cd_export_over(n->x, "ReduceMean", v, 0),
-                               cd_export_over(n->x, "ReduceMax", v, 0), cd_export_sum(n->x, v, 0)};
-    return cd_export_concat(n->x, all, 3, 1);
+    const char *const all[] = {export_over(n->x, "ReduceMean", v, 0),
+                               export_over(n->x, "ReduceMax", v, 0), export_sum(n->x, v, 0)};
+    return export_concat(n->x, all, 3, 1);
 }
 
 /* Rows to slots, further ones to the last, side by side. */
@@ -394,10 +397,10 @@ static const char *flattened(const net *n, const char *v) {
     for (int64_t k = 0; k < slots; k++) slot[k] = (double)k;
     const char *of =
         two_net(n, "Min", n->x->index, cd_onnx_writer_double(file(n), (double)(slots - 1)));
-    const char *one = two_net(n, "Equal", cd_export_reshape(n->x, of, as_row, 2),
+    const char *one = two_net(n, "Equal", export_reshape(n->x, of, as_row, 2),
                               cd_onnx_writer_constant(file(n), NULL, CD_ONNX_F64, dim, 2, slot));
-    return cd_export_reshape(n->x, two_net(n, "MatMul", cd_export_cast(n->x, one, CD_ONNX_F32), v),
-                             flat, 2);
+    return export_reshape(n->x, two_net(n, "MatMul", export_cast(n->x, one, CD_ONNX_F32), v), flat,
+                          2);
 }
 
 /* Behind the head: side branches, decoder, the first output. */
@@ -407,27 +410,27 @@ static const char *tail(const net *n, const char *v) {
     if (t->dev.n) v = two_net(n, "Add", v, stack(n, &t->dev, device(n)));
     if (t->prog.n) v = two_net(n, "Add", v, stack(n, &t->prog, program(n)));
     v = linear(n, stack(n, &t->decoder, v), t->out_w, t->out_b);
-    return cd_export_columns(n->x, v, &(int64_t){0}, 1);
+    return export_columns(n->x, v, &(int64_t){0}, 1);
 }
 
 /* T z, double (1, 1): ln of the sum over rows of e^(T score). */
 static const char *summed(const net *n, const char *score) {
     const cd_net_config *s = n->net.spec;
     if (s->trips) {
-        const char *trips = scaled(n, &n->e->scalers.trips,
-                                   cd_export_cast(n->x, cd_export_log_trips(n->x), CD_ONNX_F32));
+        const char *trips =
+            scaled(n, &n->e->scalers.trips, export_cast(n->x, export_log_trips(n->x), CD_ONNX_F32));
         score = two_net(n, "Add", score, with_net(n, "Mul", trips, (float)(1 / s->temperature)));
     }
     const char *t = cd_onnx_writer_double(file(n), s->temperature),
-               *wide = cd_export_cast(n->x, score, CD_ONNX_F64);
-    return two_net(n, "Div", cd_export_over(n->x, "ReduceLogSumExp", two_net(n, "Mul", wide, t), 0),
+               *wide = export_cast(n->x, score, CD_ONNX_F64);
+    return two_net(n, "Div", export_over(n->x, "ReduceLogSumExp", two_net(n, "Mul", wide, t), 0),
                    t);
 }
 
 /* The graph gives ln seconds for the logarithmic label only; the other transforms have no ONNX
  * operators. */
-cdmpp_status cd_export_net(cd_export *x, const cd_member *e, size_t number, const char **log_s,
-                           cdmpp_err *err) {
+static cdmpp_status export_net(cd_export *x, const cd_member *e, size_t number, const char **log_s,
+                               cdmpp_err *err) {
     const net n = {x, cd_net_layout_of(e->net), e, number};
     const cd_net_config *s = n.net.spec;
     const char *z;
@@ -447,13 +450,13 @@ cdmpp_status cd_export_net(cd_export *x, const cd_member *e, size_t number, cons
                        number, cd_member_name(e->kind));
     if (e->label->kind != CD_TRANSFORM_LOG)
         return CD_FAIL(err, EUNSUPPORTED, "member %zu: a label (fit.label) but log", number);
-    if (s->kind == CD_NET_MLP) z = cd_export_cast(x, tail(&n, program(&n)), CD_ONNX_F64);
+    if (s->kind == CD_NET_MLP) z = export_cast(x, tail(&n, program(&n)), CD_ONNX_F64);
     else if (s->head == CD_HEAD_SUM) z = summed(&n, tail(&n, encoder(&n)));
     else
-        z = cd_export_cast(x,
-                           tail(&n, s->head == CD_HEAD_POOL ? pooled(&n, encoder(&n))
-                                                            : flattened(&n, encoder(&n))),
-                           CD_ONNX_F64);
+        z = export_cast(x,
+                        tail(&n, s->head == CD_HEAD_POOL ? pooled(&n, encoder(&n))
+                                                         : flattened(&n, encoder(&n))),
+                        CD_ONNX_F64);
     z = two_net(&n, "Mul", z, cd_onnx_writer_double(&x->f, e->label->std));
     *log_s = two_net(&n, "Add", z, cd_onnx_writer_double(&x->f, e->label->mean + e->label->centre));
     return CDMPP_OK;
@@ -538,7 +541,7 @@ static cdmpp_status scores(cd_export *x, const cd_tree_inference_view *forest, c
         x->f.ml = "ai.onnx.ml";
         const char *score = CD_ONNX_WRITER_NODE(&x->f, "TreeEnsembleRegressor", matrix);
         x->f.ml = NULL;
-        *out = cd_export_cast(x, score, CD_ONNX_F64);
+        *out = export_cast(x, score, CD_ONNX_F64);
     }
     cd_arena_free(&t.arena);
     return st;
@@ -550,11 +553,14 @@ static const char *with(cd_export *x, const char *op, const char *a, double b) {
 }
 
 static const char *log_sum(cd_export *x, const char *v) {
-    return cd_export_over(x, "ReduceLogSumExp", v, 0);
+    return export_over(x, "ReduceLogSumExp", v, 0);
 }
 
-/* The same formulas as combine() and answer() in learner/model/member.c. */
-cdmpp_status cd_export_trees(cd_export *x, const cd_member *e, const char **log_s, cdmpp_err *err) {
+/* A member's ln seconds, double (1, 1). Errors: EUNSUPPORTED, ENOMEM.
+ *
+ * The same formulas as combine() and answer() in learner/model/member.c. */
+static cdmpp_status export_trees(cd_export *x, const cd_member *e, const char **log_s,
+                                 cdmpp_err *err) {
     const cd_tree_inference *trees = cd_xgb_tree_inference(e->gbt);
     const cd_tree_inference_view forest =
         trees ? cd_tree_inference_view_of(trees) : (cd_tree_inference_view){0};
@@ -567,14 +573,14 @@ cdmpp_status cd_export_trees(cd_export *x, const cd_member *e, const char **log_
                        cd_member_name(e->kind));
     if (!forest.n_tree)
         return CD_FAIL(err, EUNSUPPORTED, "trees of another kind than numerical regression");
-    CD_TRY(scores(x, &forest, cd_export_matrix(x, form), &score, err));
+    CD_TRY(scores(x, &forest, export_matrix(x, form), &score, err));
     if (cd_member_has_level(e)) {
-        offset = with(x, "Add", with(x, "Mul", cd_export_log_trips(x), e->slope), e->bias);
+        offset = with(x, "Add", with(x, "Mul", export_log_trips(x), e->slope), e->bias);
         level = log_sum(x, offset);
     }
     if (!level) *log_s = with(x, "Add", score, e->bias);
     else if (e->objective == CD_OBJECTIVE_PACK_SUM) {
-        const char *p = with(x, "Div", cd_export_sum(x, score, 0), 2 * CD_OBJECTIVE_KNEE);
+        const char *p = with(x, "Div", export_sum(x, score, 0), 2 * CD_OBJECTIVE_KNEE);
         *log_s =
             CD_ONNX_WRITER_NODE(&x->f, "Add", with(x, "Add", level, e->shift),
                                 with(x, "Mul", CD_ONNX_WRITER_NODE(&x->f, "Asinh", p), -e->scale));
@@ -595,7 +601,7 @@ static cdmpp_status kind(cd_export *x, size_t k, const char **log_s, cdmpp_err *
         const cd_member *e = cd_model_member(x->m, j);
         const char *one = NULL;
         if (e->kind != cd_model_kind(x->m, k)) continue;
-        CD_TRY(e->net ? cd_export_net(x, e, j, &one, err) : cd_export_trees(x, e, &one, err));
+        CD_TRY(e->net ? export_net(x, e, j, &one, err) : export_trees(x, e, &one, err));
         *log_s = *log_s ? CD_ONNX_WRITER_NODE(&x->f, "Add", *log_s, one) : one;
         n++;
     }
@@ -640,18 +646,18 @@ static cdmpp_status ensemble(cd_export *x, cd_buf *kinds, cdmpp_err *err) {
     }
     cd_buf_puts(kinds, "]");
     if (!sum) return CD_FAIL(err, EMODEL, "no kind has a weight");
-    cd_onnx_writer_output(&x->f, "log_s", cd_export_reshape(x, sum, one, 1), CD_ONNX_F64, one, 1);
+    cd_onnx_writer_output(&x->f, "log_s", export_reshape(x, sum, one, 1), CD_ONNX_F64, one, 1);
     const int64_t dim[] = {(int64_t)n};
     cd_onnx_writer_output(&x->f, "kind_log_s",
-                          cd_export_reshape(x, cd_export_concat(x, each, n, 0), dim, 1),
-                          CD_ONNX_F64, dim, 1);
+                          export_reshape(x, export_concat(x, each, n, 0), dim, 1), CD_ONNX_F64, dim,
+                          1);
     return CDMPP_OK;
 }
 
 cdmpp_status cd_export_onnx(const cd_model *m, cd_buf *out, cdmpp_err *err) {
     cd_buf kinds = {0};
     cd_export x = {.m = m};
-    cd_export_begin(&x);
+    export_begin(&x);
     cdmpp_status st = ensemble(&x, &kinds, err);
     if (!st) {
         describe(&x, &kinds);

@@ -221,8 +221,11 @@ static cdmpp_status loss_of(const cd_fitting *f, double *figure, cdmpp_err *err)
     return st;
 }
 
-/* The average of the parameters takes their place for the time of the evaluation. */
-cdmpp_status cd_fit_evaluate(cd_fitting *f, double *figure, cdmpp_err *err) {
+/* Figure of the validation part under the (averaged) parameters. Errors: ENUMERIC,
+ * those of prediction and of allreduce.
+ *
+ * The average of the parameters takes their place for the time of the evaluation. */
+static cdmpp_status fit_evaluate(cd_fitting *f, double *figure, cdmpp_err *err) {
     cd_params *p = cd_net_params(f->net);
     float *value = p->value;
     if (f->average) p->value = f->average;
@@ -288,9 +291,13 @@ static size_t n_group(const cd_fit_data *d) {
     return n;
 }
 
-/* The log transform is a straight line, so its mean and scale take the map up, and the order stays
+/* Of such a loss: r's transform takes scores to ln seconds by least squares over the train part,
+ * the slope inside groups, the level of all. Errors: ENUMERIC (scores do not rise with seconds
+ * there), ENOMEM, EMODEL.
+ *
+ * The log transform is a straight line, so its mean and scale take the map up, and the order stays
  * as it is. */
-cdmpp_status cd_fit_level(const cd_fitting *f, cd_fit_result *r, cdmpp_err *err) {
+static cdmpp_status fit_level(const cd_fitting *f, cd_fit_result *r, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
     if (!cd_fit_order_alone(&f->loss)) return CDMPP_OK;
     float *out = cd_mem_zalloc(d->n_train * f->n_out, sizeof *out);
@@ -434,7 +441,7 @@ static cdmpp_status evaluate(cd_fitting *f, cdmpp_err *err) {
     const cd_params *p = cd_net_params_of(f->net);
     cd_fit_point point = {(double)f->step, f->loss_sum / (double)f->loss_n, (double)NAN};
     if (f->data->n_valid) {
-        CD_TRY(cd_fit_evaluate(f, &point.valid, err));
+        CD_TRY(fit_evaluate(f, &point.valid, err));
         f->since_best++;
         if (!(point.valid >= f->best_figure)) { /* also from NaN: none yet */
             memcpy(f->best, f->average ? f->average : p->value, p->n_float * sizeof *f->best);
@@ -577,7 +584,7 @@ cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_f
         st = CD_FAIL(err, EINTERRUPTED, "stopped after step %llu", (unsigned long long)f.step);
     if (!st) st = loop(&f, err);
     if (!st) st = publish(&f, out, err);
-    if (!st && (st = cd_fit_level(&f, out, err))) cd_fit_result_free(out);
+    if (!st && (st = fit_level(&f, out, err))) cd_fit_result_free(out);
     cd_fit_end(&f);
     return st;
 }

@@ -78,10 +78,6 @@ cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t see
 void cd_fit_end(cd_fitting *f);
 /* Is the loss about the order inside groups and nothing else? */
 bool cd_fit_order_alone(const cd_net_loss *p);
-/* Of such a loss: r's transform takes scores to ln seconds by least squares over the train part,
- * the slope inside groups, the level of all. Errors: ENUMERIC (scores do not rise with seconds
- * there), ENOMEM, EMODEL. */
-cdmpp_status cd_fit_level(const cd_fitting *f, cd_fit_result *r, cdmpp_err *err);
 
 /* A permutation of v, a function of the key. */
 void cd_fit_shuffle(uint32_t *v, size_t n, uint64_t key);
@@ -90,9 +86,6 @@ void cd_fit_draw(cd_fitting *f);
 /* f->own: a slice of f->whole. */
 void cd_fit_cut(cd_fitting *f, size_t slice);
 
-/* Figure of the validation part under the (averaged) parameters. Errors: ENUMERIC,
- * those of prediction and of allreduce. */
-cdmpp_status cd_fit_evaluate(cd_fitting *f, double *figure, cdmpp_err *err);
 /* Appends to the history. Errors: ENOMEM. */
 cdmpp_status cd_fit_add_point(cd_fitting *f, const cd_fit_point *p, cdmpp_err *err);
 

@@ -227,7 +227,6 @@ void cd_hpo_event_text(cd_buf *out, const cd_hpo_event *e);
 void cd_hpo_result_table(cd_buf *out, const cd_hpo_result *f, const cd_hpo_space *s, size_t max);
 /* The settings of a search as YAML; what its error is called. */
 void cd_hpo_space_print(cd_buf *out, const cd_hpo_space *s);
-const char *cd_hpo_metric_name(cd_hpo_metric e);
 
 /* hpo_objective -- the search whose objective is a training on loaded data.
  *
@@ -255,8 +254,6 @@ typedef struct cd_hpo_objective {
     void *ctx;                  /* of all */
 } cd_hpo_objective;
 
-/* What is made small of the figures of a part: smaller is better, NaN where there is none. */
-double cd_hpo_metric_value(cd_hpo_metric e, const cd_metric *m);
 /* As cd_hpo. */
 cdmpp_status cd_hpo_objective_run(const cd_hpo_objective *t, cd_hpo_result *out, cdmpp_err *err);
 

@@ -23,7 +23,8 @@ static void note(runner *r, const cd_buf *lines) {
     pthread_mutex_unlock(&r->lock);
 }
 
-double cd_hpo_metric_value(cd_hpo_metric e, const cd_metric *m) {
+/* What is made small of the figures of a part: smaller is better, NaN where there is none. */
+static double hpo_metric_value(cd_hpo_metric e, const cd_metric *m) {
     switch (e) {
     case CD_HPO_METRIC_MAPE: return m->mape;
     case CD_HPO_METRIC_MEDIAN: return m->median_ape;
@@ -52,7 +53,7 @@ static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int 
     if (!st) note(r, &notes);
     cd_buf_free(&notes);
     CD_TRY(st);
-    *valid_error = cd_hpo_metric_value((cd_hpo_metric)t->space->tune.error, &m);
+    *valid_error = hpo_metric_value((cd_hpo_metric)t->space->tune.error, &m);
     return CDMPP_OK;
 }
 

@@ -418,7 +418,7 @@ void cd_hpo_space_print(cd_buf *out, const cd_hpo_space *s) {
     cd_conf_print(out, &t);
 }
 
-const char *cd_hpo_metric_name(cd_hpo_metric e) {
+static const char *hpo_metric_name(cd_hpo_metric e) {
     static const char *const name[] = {"MAPE", "median error", "RMSE of log(latency)",
                                        "1 - Spearman"};
     return name[e];
@@ -486,7 +486,7 @@ static cdmpp_status write_best(const cd_hpo_run *cmd, const cd_hpo_run_state *s,
     cd_buf b = {0};
     cd_buf_putf(&b, "# Trial %zu of %zu of a search over %s: %s of the validation part %.6g.\n",
                 s->found.best, s->found.n_trial, s->space.path,
-                cd_hpo_metric_name((cd_hpo_metric)s->space.tune.error), s->found.best_error);
+                hpo_metric_name((cd_hpo_metric)s->space.tune.error), s->found.best_error);
     return write_config(cmd, s, &b, err);
 }
 
@@ -561,7 +561,7 @@ void cd_hpo_run_text(cd_buf *b, const cd_hpo_run_state *s, const char *out) {
     const cd_hpo_result *f = &s->found;
     cd_hpo_result_table(b, f, &s->space, 20);
     cd_buf_putf(b, "trial %zu, %s %.5g on the validation part: %s\n", f->best,
-                cd_hpo_metric_name((cd_hpo_metric)s->space.tune.error), f->best_error, out);
+                hpo_metric_name((cd_hpo_metric)s->space.tune.error), f->best_error, out);
 }
 
 void cd_hpo_run_json(cd_buf *b, const cd_hpo_run_state *s, const char *out) {

@@ -11,10 +11,11 @@
 #include "learner/inputs/facts_input.h"
 #include "learner/inputs/tree_input.h"
 
-/* The token of a step: its kind as one of CD_RECORD_STEP_COUNT, then its values in the order of the
+/* The same of its steps.
+ *
+ * The token of a step: its kind as one of CD_RECORD_STEP_COUNT, then its values in the order of the
  * record, cut or filled with zeros. */
-
-size_t cd_batch_step_width(const cd_batch_spec *s) {
+static size_t batch_step_width(const cd_batch_spec *s) {
     return (size_t)CD_RECORD_STEP_COUNT + s->values;
 }
 
@@ -23,9 +24,9 @@ static float number(const cd_batch_spec *s, int32_t v) {
     return s->log_values ? (float)copysign(log2(1 + fabs((double)v)), (double)v) : (float)v;
 }
 
-void cd_batch_step_fill(const cd_batch_spec *s, const cd_program_view *v, size_t program,
-                        float *x) {
-    const size_t w = cd_batch_step_width(s);
+static void batch_step_fill(const cd_batch_spec *s, const cd_program_view *v, size_t program,
+                            float *x) {
+    const size_t w = batch_step_width(s);
     const int32_t *code = v->step + v->step_ptr[program];
     size_t n = (size_t)(v->step_ptr[program + 1] - v->step_ptr[program]);
     cd_step_code step;
@@ -124,7 +125,7 @@ void cd_facts_input_fill(const cd_program_view *v, size_t p, float *x) {
 enum { PER_LOOP = 1 + CD_BATCH_KINDS };
 
 size_t cd_batch_token_width(const cd_batch_spec *s) {
-    if (s->steps) return cd_batch_step_width(s);
+    if (s->steps) return batch_step_width(s);
     return !s->tokens ? 0
                       : CD_N_COL + (s->context ? (size_t)CD_BATCH_CONTEXT : 0) +
                             (s->derived ? (size_t)CD_N_DERIVED : 0);
@@ -230,7 +231,7 @@ void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_
                          float *x) {
     const size_t w = cd_batch_token_width(s);
     if (s->steps) {
-        cd_batch_step_fill(s, v, program, x);
+        batch_step_fill(s, v, program, x);
         return;
     }
     const int64_t *ptr = s->rows ? v->row_ptr : v->leaf_ptr;

@@ -7,9 +7,6 @@
 /* Columns of the program's leaves, first .. first+n rows of w_tok. x: (leaves, w_tok). */
 void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_t program,
                          float *x);
-/* The same of its steps. */
-size_t cd_batch_step_width(const cd_batch_spec *s);
-void cd_batch_step_fill(const cd_batch_spec *s, const cd_program_view *v, size_t program, float *x);
 /* The program vector of a program, then its facts. x: (w_prog). */
 void cd_batch_raw_program(const cd_batch_spec *s, const cd_program_view *v, size_t program,
                           float *x);

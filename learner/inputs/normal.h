@@ -7,7 +7,6 @@
 #ifndef CD_NORMAL_H
 #define CD_NORMAL_H
 double cd_normal_cdf(double z);      /* share of values below z */
-double cd_normal_density(double z);  /* its derivative */
 double cd_normal_quantile(double p); /* the z whose share is p */
 /* p 0.5..1; freedom >= 1, rounded below 2.5; within 0.3 % at 3 */
 double cd_normal_student(double p, double freedom);

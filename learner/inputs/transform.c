@@ -13,7 +13,8 @@
 #define SQRT_2PI 2.50662827463100050242
 
 double cd_normal_cdf(double z) { return 0.5 * erfc(-z * M_SQRT1_2); }
-double cd_normal_density(double z) { return exp(-0.5 * z * z) / SQRT_2PI; }
+/* its derivative */
+static double normal_density(double z) { return exp(-0.5 * z * z) / SQRT_2PI; }
 
 /* Abramowitz and Stegun 26.2.23 (4.5e-4), then Halley's steps, each of which
  * triples the digits. Only for 0 < p <= 0.5. */
@@ -23,7 +24,7 @@ static double lower(double p) {
                    (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) -
                t;
     for (int k = 0; k < 3; k++) {
-        const double u = (cd_normal_cdf(z) - p) / cd_normal_density(z);
+        const double u = (cd_normal_cdf(z) - p) / normal_density(z);
         z -= u / (1 + 0.5 * z * u);
     }
     return z;
@@ -94,11 +95,12 @@ static double z_to_level(const cd_transform *t, double z, double *slope) {
     *slope = 1;
     if (t->kind == CD_TRANSFORM_QUANTILE_UNIFORM) return z;
     const double low = (cd_normal_cdf(-fabs(z)) - EDGE) / (1 - 2 * EDGE);
-    *slope = cd_normal_density(z) / (1 - 2 * EDGE);
+    *slope = normal_density(z) / (1 - 2 * EDGE);
     return z <= 0 ? low : 1 - low;
 }
 
-double cd_transform_power(cd_transform_kind kind, double lambda, double centre, double y_s) {
+/* f of the table for the kinds without knots, before mean and std. */
+static double transform_power(cd_transform_kind kind, double lambda, double centre, double y_s) {
     if (is_linear(kind)) return y_s;
     if (kind == CD_TRANSFORM_YEO_JOHNSON) return power(lambda, log1p(y_s * 1e6));
     return power(lambda, log(y_s) - centre);
@@ -107,7 +109,7 @@ double cd_transform_power(cd_transform_kind kind, double lambda, double centre, 
 static double inner_forward(const cd_transform *t, double y_s) {
     double slope;
     if (t->n_knot) return level_to_z(t, line(t->knot, t->level, t->n_knot, log(y_s), &slope));
-    return (cd_transform_power(t->kind, t->lambda, t->centre, y_s) - t->mean) / t->std;
+    return (transform_power(t->kind, t->lambda, t->centre, y_s) - t->mean) / t->std;
 }
 
 /* d(ln y)/dz at a latency, kinds without knots. */
@@ -217,9 +219,9 @@ typedef struct {
 static void moments(const sample *s, double lambda, double *mean, double *var) {
     double sum = 0, sq = 0;
     /* one pass over differences from the first value: the numbers are within a few std of it */
-    const double first = cd_transform_power(s->kind, lambda, s->centre, s->y[0]);
+    const double first = transform_power(s->kind, lambda, s->centre, s->y[0]);
     for (size_t i = 0; i < s->n; i++) {
-        const double d = cd_transform_power(s->kind, lambda, s->centre, s->y[i]) - first;
+        const double d = transform_power(s->kind, lambda, s->centre, s->y[i]) - first;
         sum += d;
         sq += d * d;
     }
@@ -323,7 +325,7 @@ static void standardise(const sample *s, cd_transform *t) {
     double sum = 0;
     moments(s, t->lambda, &t->mean, &t->std);
     for (size_t i = 0; i < s->n; i++) {
-        const double d = cd_transform_power(s->kind, t->lambda, s->centre, s->y[i]) - t->mean;
+        const double d = transform_power(s->kind, t->lambda, s->centre, s->y[i]) - t->mean;
         sum += d * d;
     }
     t->std = sqrt(sum / (double)s->n);

@@ -23,13 +23,6 @@ enum {
     GROUPS,
     BUFFERS
 };
-static const char *const column[CD_KERNEL_WIDTH] = {
-    "flop",         "read_bytes", "weight_bytes", "written_bytes", "out_batch",
-    "out_channels", "out_places", "in_channels",  "in_places",     "window",
-    "stride",       "groups",     "buffers"};
-
-const char *cd_kernel_column_name(size_t k) { return column[k]; }
-
 /* Operators of the group as rules of fusion name them, views left out, runs of equal ones once. */
 static void put_type(cd_buf *b, const cd_workload *w, const cd_workload_group *g) {
     const char *last = "";
@@ -327,7 +320,8 @@ static const seed_kernel *drawn_kernel(const cd_kernel_prior *p, uint64_t seed, 
     return &p->v[cd_rng_at(cd_rng_at(seed, root), 0) % p->n];
 }
 
-const char *cd_kernel_prior_type(const cd_kernel_prior *p, uint64_t seed, uint64_t root) {
+/* The type that the draw `root` is of. */
+static const char *kernel_prior_type(const cd_kernel_prior *p, uint64_t seed, uint64_t root) {
     return p->n ? drawn_kernel(p, seed, root)->kernel.type : "";
 }
 
@@ -443,8 +437,8 @@ static cdmpp_status measure(sampler *x, const cd_workload *w, const cd_kernel_sa
 /* Near a sample; with `type` around the networks' own sizes, of that type; both NULL: of any. */
 static cdmpp_status draw(sampler *x, const cd_kernel_sample *around, const char *type,
                          uint32_t round) {
-    for (int k = 0;
-         type && k < SEARCH && strcmp(cd_kernel_prior_type(x->p, x->o.seed, x->next), type); k++)
+    for (int k = 0; type && k < SEARCH && strcmp(kernel_prior_type(x->p, x->o.seed, x->next), type);
+         k++)
         x->next++;
     cd_kernel_sample v = {.draw = x->next++, .round = round};
     cd_workload *w;

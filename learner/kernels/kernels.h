@@ -32,12 +32,11 @@ enum { CD_KERNEL_WIDTH = 13 };
 /* ---- sizes (kernel_feature.c) ---- */
 typedef struct cd_kernel {
     const char *type;
-    double x[CD_KERNEL_WIDTH]; /* cd_kernel_column_name; sizes as they are, not as logarithms */
+    double x[CD_KERNEL_WIDTH]; /* columns of kernel.c; sizes as they are, not as logarithms */
     /* of the program that the back end chooses (cd_program_select_estimate); 0: unknown. Not part
      * of what a kernel is */
     double analytic_s;
 } cd_kernel;
-const char *cd_kernel_column_name(size_t k);
 /* The kernel of a group that has a task, without an analytic time; its type in the arena. Errors:
  * ENOMEM. */
 cdmpp_status cd_kernel_of(const cd_workload *w, uint32_t group, cd_arena *a, cd_kernel *out,
@@ -126,7 +125,6 @@ cdmpp_status cd_kernel_prior_draw(const cd_kernel_prior *p, uint64_t seed, uint6
                                   uint64_t draw, CD_GIVE cd_graph **g, CD_GIVE cd_workload **w,
                                   cdmpp_err *err);
 /* The type that the draw `root` is of. */
-const char *cd_kernel_prior_type(const cd_kernel_prior *p, uint64_t seed, uint64_t root);
 size_t cd_kernel_prior_count(const cd_kernel_prior *p);
 /* Kernel i < count of the networks. */
 CD_KEEP const cd_kernel *cd_kernel_prior_at(const cd_kernel_prior *p, size_t i);

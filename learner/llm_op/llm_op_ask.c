@@ -16,11 +16,12 @@
 
 #include "learner/llm_op/llm_op_ask_internal.h"
 
-/* What the trees of set seen expect of operators: of a question, and of measured rows, of which it
+/* ln of it for a record; without such trees of the estimate. Errors: those of cd_xgb_predict.
+ *
+ * What the trees of set seen expect of operators: of a question, and of measured rows, of which it
  * is kept. */
-
-cdmpp_status cd_llm_op_expect_of(const cd_llm_op_asker *a, cd_llm_op_family f, const float *x,
-                                 const cd_llm_op_estimate *e, double *out, cdmpp_err *err) {
+static cdmpp_status llm_op_expect_of(const cd_llm_op_asker *a, cd_llm_op_family f, const float *x,
+                                     const cd_llm_op_estimate *e, double *out, cdmpp_err *err) {
     const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_SEEN];
     float y;
     *out = log(e->base_s) + p->bias;
@@ -49,8 +50,10 @@ static cdmpp_status features(const cd_llm_op_asker *a, size_t row, cd_llm_op_kno
     return CDMPP_OK;
 }
 
-/* Each value is computed from the row alone, so threads that compute it twice write the same. */
-double cd_llm_op_expect_row(const void *ctx, size_t row) {
+/* The same of a measured row, computed when first asked; NaN: it cannot be. ctx: the asker.
+ *
+ * Each value is computed from the row alone, so threads that compute it twice write the same. */
+static double llm_op_expect_row(const void *ctx, size_t row) {
     const cd_llm_op_asker *a = ctx;
     float x[CD_LLM_OP_N_FEATURE], y;
     cd_llm_op_estimate e;
@@ -58,16 +61,18 @@ double cd_llm_op_expect_row(const void *ctx, size_t row) {
     if (load(a, row, &y)) return (double)y;
     cdmpp_status st = features(a, row, NULL, x, &e);
     if (!st)
-        st = cd_llm_op_expect_of(a, cd_llm_op_family_of((cd_llm_op_kind)a->t->r[row].kind), x, &e,
-                                 &v, NULL);
+        st = llm_op_expect_of(a, cd_llm_op_family_of((cd_llm_op_kind)a->t->r[row].kind), x, &e, &v,
+                              NULL);
     y = st ? NAN : (float)v;
     store(a, row, y);
     return (double)y;
 }
 
-/* Those that cannot be scored stay as they are: they are computed one by one. */
-void cd_llm_op_expect_flush(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm_op_known *known,
-                            float *x, cd_llm_op_awaited *w) {
+/* All that were added are computed.
+ *
+ * Those that cannot be scored stay as they are: they are computed one by one. */
+static void llm_op_expect_flush(const cd_llm_op_asker *a, cd_llm_op_family f,
+                                cd_llm_op_known *known, float *x, cd_llm_op_awaited *w) {
     const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_SEEN];
     const size_t width = cd_llm_op_feature_width(CD_LLM_OP_SET_SEEN);
     float y[CD_LLM_OP_AWAITED];
@@ -84,12 +89,14 @@ void cd_llm_op_expect_flush(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm
     w->n = 0;
 }
 
-void cd_llm_op_expect_await(const cd_llm_op_asker *a, cd_llm_op_family f, size_t row,
-                            cd_llm_op_known *known, float *x, cd_llm_op_awaited *w) {
+/* A row that is not known yet is added; of many, those before it are computed. x (CD_LLM_OP_AWAITED
+ * x CD_LLM_OP_N_FEATURE): scratch. */
+static void llm_op_expect_await(const cd_llm_op_asker *a, cd_llm_op_family f, size_t row,
+                                cd_llm_op_known *known, float *x, cd_llm_op_awaited *w) {
     float y;
     uint32_t *seen = &w->seen[row % CD_LLM_OP_AWAITED_SEEN];
     if (*seen == row + 1 || load(a, row, &y)) return;
-    if (w->n == CD_LLM_OP_AWAITED) cd_llm_op_expect_flush(a, f, known, x, w);
+    if (w->n == CD_LLM_OP_AWAITED) llm_op_expect_flush(a, f, known, x, w);
     *seen = (uint32_t)row + 1;
     w->row[w->n++] = (uint32_t)row;
 }
@@ -213,15 +220,18 @@ static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const c
 }
 
 /* ---- one step after the other ---- */
-bool cd_llm_op_ask_curves(const cd_llm_op_asker *a, const cd_llm_op_record *r, long device,
-                          asking *q) {
+/* Its curves, where its device has measured rows. False: it is none of them. */
+static bool llm_op_ask_curves(const cd_llm_op_asker *a, const cd_llm_op_record *r, long device,
+                              asking *q) {
     if (device >= 0) cd_llm_op_table_curves(a->t, r, (uint32_t)device, q->curve);
     return device >= 0 && q->curve[CD_LLM_OP_MAX_SIZE] != CD_LLM_OP_NO_CURVE;
 }
 
-cdmpp_status cd_llm_op_ask_begin(const cd_llm_op_asker *a, const cd_llm_op_record *r,
-                                 const cd_device *d, long device, cd_llm_op_known *known, asking *q,
-                                 cdmpp_err *err) {
+/* Features. All but curves and what the next steps find is set. Errors: those of
+ * cd_llm_op_estimate_by. */
+static cdmpp_status llm_op_ask_begin(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                                     const cd_device *d, long device, cd_llm_op_known *known,
+                                     asking *q, cdmpp_err *err) {
     q->r = r, q->d = d, q->device = device, q->f = cd_llm_op_family_of((cd_llm_op_kind)r->kind),
     q->c = cd_llm_op_asker_codes(a, r);
     q->own = NAN, q->near = CD_LLM_OP_NO_SIDE, q->s = CD_LLM_OP_SET_UNSEEN, q->p = NULL,
@@ -232,7 +242,8 @@ cdmpp_status cd_llm_op_ask_begin(const cd_llm_op_asker *a, const cd_llm_op_recor
     return CDMPP_OK;
 }
 
-void cd_llm_op_ask_beside(const cd_llm_op_asker *a, asking *q) {
+/* The measured rows beside it, where its device has some; memory is asked for them. */
+static void llm_op_ask_beside(const cd_llm_op_asker *a, asking *q) {
     const cd_llm_op_near near = {.t = a->t, .curve = q->curve};
     if (q->device < 0) return;
     cd_llm_op_feature_beside(&near, q->r, (uint32_t)q->device, &q->beside);
@@ -246,9 +257,10 @@ void cd_llm_op_ask_beside(const cd_llm_op_asker *a, asking *q) {
         }
 }
 
-cdmpp_status cd_llm_op_ask_choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) {
+/* What neighbours say, and so whose answer it is. Errors: EMODEL: no trees. */
+static cdmpp_status llm_op_ask_choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) {
     const cd_llm_op_near near = {
-        .t = a->t, .expect = cd_llm_op_expect_row, .ctx = a, .curve = q->curve};
+        .t = a->t, .expect = llm_op_expect_row, .ctx = a, .curve = q->curve};
     q->near = CD_LLM_OP_NO_SIDE;
     if (q->device >= 0) {
         const cd_llm_op_few *few = a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
@@ -268,7 +280,10 @@ cdmpp_status cd_llm_op_ask_choose(const cd_llm_op_asker *a, asking *q, cdmpp_err
     return q->p ? CDMPP_OK : no_trees(q->r, err);
 }
 
-bool cd_llm_op_ask_is_own(const asking *q) { return q->s == CD_LLM_OP_SET_SEEN && !isnan(q->own); }
+/* The trees of set seen have said it before. */
+static bool llm_op_ask_is_own(const asking *q) {
+    return q->s == CD_LLM_OP_SET_SEEN && !isnan(q->own);
+}
 
 static void by_few(const cd_llm_op_asker *a, const asking *q, cd_llm_op_answer *out) {
     const cd_llm_op_few *few = q->device < 0 || q->s != CD_LLM_OP_SET_UNSEEN
@@ -285,8 +300,8 @@ static void keep_finite(cd_llm_op_answer *out) {
         out->low_s = out->high_s = (double)NAN;
 }
 
-void cd_llm_op_ask_tell(const cd_llm_op_asker *a, const asking *q, double level,
-                        cd_llm_op_answer *out) {
+static void llm_op_ask_tell(const cd_llm_op_asker *a, const asking *q, double level,
+                            cd_llm_op_answer *out) {
     *out = empty(q->r, &q->e);
     out->news = news_of(a, q);
     if (q->s == CD_LLM_OP_SET_NEAR && q->near == CD_LLM_OP_TWO_SIDES)
@@ -300,16 +315,16 @@ void cd_llm_op_ask_tell(const cd_llm_op_asker *a, const asking *q, double level,
                              : 0));
     if (out->news & CD_LLM_OP_NEW_TYPE) out->alike = cd_llm_op_model_alike(a->m, q->f, q->r, q->d);
     out->latency_s =
-        exp(cd_llm_op_ask_is_own(q) ? q->own
-                                    : (q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s)) +
-                                          q->p->bias + (double)q->score);
+        exp(llm_op_ask_is_own(q) ? q->own
+                                 : (q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s)) +
+                                       q->p->bias + (double)q->score);
     if (level > 0) interval(a, q, level, out);
     by_few(a, q, out);
     keep_finite(out);
 }
 
-void cd_llm_op_ask_tell_twin(const cd_llm_op_asker *a, const asking *q, const cd_llm_op_answer *of,
-                             cd_llm_op_answer *out) {
+static void llm_op_ask_tell_twin(const cd_llm_op_asker *a, const asking *q,
+                                 const cd_llm_op_answer *of, cd_llm_op_answer *out) {
     cd_llm_op_twin_tell(of, q->twin, &q->e, out);
     out->news |= news_of_twin(q->has);
     by_few(a, q, out);
@@ -319,28 +334,29 @@ void cd_llm_op_ask_tell_twin(const cd_llm_op_asker *a, const asking *q, const cd
 static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *r,
                               const cd_device *d, long device, double level, asking *q,
                               cd_llm_op_answer *out, cdmpp_err *err) {
-    CD_TRY(cd_llm_op_ask_begin(a, r, d, device, NULL, q, err));
-    if (device >= 0) CD_TRY(cd_llm_op_expect_of(a, q->f, q->x, &q->e, &q->own, err));
-    cd_llm_op_ask_beside(a, q);
-    CD_TRY(cd_llm_op_ask_choose(a, q, err));
+    CD_TRY(llm_op_ask_begin(a, r, d, device, NULL, q, err));
+    if (device >= 0) CD_TRY(llm_op_expect_of(a, q->f, q->x, &q->e, &q->own, err));
+    llm_op_ask_beside(a, q);
+    CD_TRY(llm_op_ask_choose(a, q, err));
     if (q->twin) {
         CD_TRY(cd_llm_op_twin_ask(a, r, &q->e, q->twin, level, out, err));
         out->news |= news_of_twin(q->has);
         by_few(a, q, out);
         return CDMPP_OK;
     }
-    if (!cd_llm_op_ask_is_own(q))
+    if (!llm_op_ask_is_own(q))
         CD_TRY(cd_xgb_predict(q->p->gbt, q->x, 1, cd_llm_op_feature_width(q->s), &q->score, err));
     if (q->p->spread && level > 0)
         CD_TRY(
             cd_xgb_predict(q->p->spread, q->x, 1, cd_llm_op_feature_width(q->s), &q->spread, err));
-    cd_llm_op_ask_tell(a, q, level, out);
+    llm_op_ask_tell(a, q, level, out);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_ask_measured(const cd_llm_op_asker *a, const cd_llm_op_record *r,
-                                    const cd_device *d, size_t row, double level,
-                                    cd_llm_op_answer *out, cdmpp_err *err) {
+/* The answer that a row of the table is. */
+static cdmpp_status llm_op_ask_measured(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                                        const cd_device *d, size_t row, double level,
+                                        cd_llm_op_answer *out, cdmpp_err *err) {
     const double half = level > 0 ? cd_llm_op_table_half(a->t, row, level) : (double)NAN;
     cd_llm_op_estimate e;
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
@@ -354,7 +370,8 @@ cdmpp_status cd_llm_op_ask_measured(const cd_llm_op_asker *a, const cd_llm_op_re
     return CDMPP_OK;
 }
 
-long cd_llm_op_ask_device(const cd_llm_op_asker *a, const cd_device *d) {
+/* The number of the device in the table. */
+static long llm_op_ask_device(const cd_llm_op_asker *a, const cd_device *d) {
     return a->t ? cd_llm_op_table_device(a->t, d) : CD_LLM_OP_NONE;
 }
 
@@ -362,15 +379,17 @@ cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_recor
                                  const cd_device *d, double level, cd_llm_op_answer *out,
                                  cdmpp_err *err) {
     asking q;
-    const long device = cd_llm_op_ask_device(a, d);
-    const long row = cd_llm_op_ask_curves(a, r, device, &q)
+    const long device = llm_op_ask_device(a, d);
+    const long row = llm_op_ask_curves(a, r, device, &q)
                          ? cd_llm_op_table_find(a->t, r, (uint32_t)device)
                          : CD_LLM_OP_NONE;
     return row < 0 ? predicted(a, r, d, device, level, &q, out, err)
-                   : cd_llm_op_ask_measured(a, r, d, (size_t)row, level, out, err);
+                   : llm_op_ask_measured(a, r, d, (size_t)row, level, out, err);
 }
 
-void cd_llm_op_ask_widen(const cd_llm_op_answer *without, cd_llm_op_answer *v) {
+/* Rows of the twin do not tell how far another board is: the interval is that of an answer without
+ * them. */
+static void llm_op_ask_widen(const cd_llm_op_answer *without, cd_llm_op_answer *v) {
     v->low_s = v->latency_s * without->low_s / without->latency_s;
     v->high_s = v->latency_s * without->high_s / without->latency_s;
 }
@@ -381,9 +400,9 @@ cdmpp_status cd_llm_op_twin_ask(const cd_llm_op_asker *a, const cd_llm_op_record
     cd_llm_op_answer v, without;
     asking q;
     CD_TRY(cd_llm_op_ask_as_is(a, r, twin, level, &v, err));
-    if (cd_llm_op_ask_device(a, twin) >= 0) {
+    if (llm_op_ask_device(a, twin) >= 0) {
         CD_TRY(predicted(a, r, twin, CD_LLM_OP_NONE, level, &q, &without, err));
-        cd_llm_op_ask_widen(&without, &v);
+        llm_op_ask_widen(&without, &v);
     }
     cd_llm_op_twin_tell(&v, twin, e, out);
     return CDMPP_OK;
@@ -441,7 +460,7 @@ static void await(const cd_llm_op_asker *a, batch *b, const asking *q, cd_llm_op
     for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)q->r->kind); i < n; i++)
         for (size_t k = 0; k < 2; k++)
             if (q->beside.row[i][k] >= 0)
-                cd_llm_op_expect_await(a, q->f, (size_t)q->beside.row[i][k], b->known, b->x, w);
+                llm_op_expect_await(a, q->f, (size_t)q->beside.row[i][k], b->known, b->x, w);
 }
 
 /* Neighbours, and what the trees expect of those that nobody asked for before. */
@@ -449,14 +468,14 @@ static void beside_all(const cd_llm_op_asker *a, batch *b, size_t n) {
     unsigned families = 0;
     for (size_t i = 0; i < n; i++) {
         if (b->q[i].device < 0) continue;
-        cd_llm_op_ask_beside(a, &b->q[i]);
+        llm_op_ask_beside(a, &b->q[i]);
         families |= 1U << b->q[i].f;
     }
     for (size_t f = 0; families >> f; f++) {
         cd_llm_op_awaited w = {.n = 0};
         for (size_t i = 0; i < n; i++)
             if (b->q[i].device >= 0 && b->q[i].f == f) await(a, b, &b->q[i], &w);
-        cd_llm_op_expect_flush(a, (cd_llm_op_family)f, b->known, b->x, &w);
+        llm_op_expect_flush(a, (cd_llm_op_family)f, b->known, b->x, &w);
     }
 }
 
@@ -470,7 +489,7 @@ static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmp
         const cd_llm_op_part *p = &a->m->part[k / CD_LLM_OP_N_SET][s];
         const size_t width = cd_llm_op_feature_width(s);
         for (size_t i = 0; i < n; i++)
-            if (b->q[i].p == p && !cd_llm_op_ask_is_own(&b->q[i]))
+            if (b->q[i].p == p && !llm_op_ask_is_own(&b->q[i]))
                 collect(b, &b->q[i], width, &b->q[i].score);
         CD_TRY(score(b, p->gbt, width, err));
         for (size_t i = 0; i < n; i++)
@@ -494,8 +513,8 @@ static cdmpp_status of_one(cdmpp_status st, const cdmpp_err *why, cdmpp_err *why
 static void fetch_rows(const cd_llm_op_asker *a, const cd_llm_op_record *r,
                        const cd_device *const *d, size_t n, batch *b) {
     for (size_t i = 0; i < n; i++) {
-        b->q[i].device = b->bare ? CD_LLM_OP_NONE : cd_llm_op_ask_device(a, d[i]);
-        b->may[i] = cd_llm_op_ask_curves(a, &r[i], b->q[i].device, &b->q[i]);
+        b->q[i].device = b->bare ? CD_LLM_OP_NONE : llm_op_ask_device(a, d[i]);
+        b->may[i] = llm_op_ask_curves(a, &r[i], b->q[i].device, &b->q[i]);
         if (b->may[i]) b->q[i].hash = cd_llm_op_table_hash(a->t, &r[i], (uint32_t)b->q[i].device);
     }
     for (size_t i = 0; i < n; i++)
@@ -515,8 +534,8 @@ static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *
         b->q[i].p = NULL;
         if (whys) whys[i].code = CDMPP_OK;
         const cdmpp_status st =
-            row < 0 ? cd_llm_op_ask_begin(a, &r[i], d[i], device, b->known, &b->q[i], &why)
-                    : cd_llm_op_ask_measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
+            row < 0 ? llm_op_ask_begin(a, &r[i], d[i], device, b->known, &b->q[i], &why)
+                    : llm_op_ask_measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
         going[i] = row < 0 && !st;
         if (!going[i]) b->q[i].device = CD_LLM_OP_NONE;
         CD_TRY(of_one(st, &why, whys, i, err));
@@ -540,16 +559,15 @@ static cdmpp_status ask_twins(const cd_llm_op_asker *a, const batch *b, const bo
     bool rows = false;
     for (size_t i = 0; i < n; i++)
         if (going[i] && b->q[i].twin)
-            rows |= cd_llm_op_ask_device(a, b->q[i].twin) >= 0, r[m] = *b->q[i].r,
-                                                                d[m] = b->q[i].twin, of[m++] = i;
+            rows |= llm_op_ask_device(a, b->q[i].twin) >= 0, r[m] = *b->q[i].r, d[m] = b->q[i].twin,
+                                                             of[m++] = i;
     if (!m) return CDMPP_OK;
     CD_TRY(ask_all(a, r, d, m, level, false, v, why, err));
     if (rows) CD_TRY(ask_all(a, r, d, m, level, true, without, more, err));
     for (size_t k = 0; k < m; k++) {
         const cdmpp_err *bad = !why[k].code && rows && more[k].code ? &more[k] : &why[k];
-        if (!bad->code && cd_llm_op_ask_device(a, d[k]) >= 0)
-            cd_llm_op_ask_widen(&without[k], &v[k]);
-        if (!bad->code) cd_llm_op_ask_tell_twin(a, &b->q[of[k]], &v[k], &out[of[k]]);
+        if (!bad->code && llm_op_ask_device(a, d[k]) >= 0) llm_op_ask_widen(&without[k], &v[k]);
+        if (!bad->code) llm_op_ask_tell_twin(a, &b->q[of[k]], &v[k], &out[of[k]]);
         CD_TRY(of_one(bad->code, bad, whys, of[k], err));
     }
     return CDMPP_OK;
@@ -567,10 +585,10 @@ static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *
     beside_all(a, b, n);
     cdmpp_err why = {0};
     for (size_t i = 0; i < n; i++)
-        if (going[i]) CD_TRY(of_one(cd_llm_op_ask_choose(a, &b->q[i], &why), &why, whys, i, err));
+        if (going[i]) CD_TRY(of_one(llm_op_ask_choose(a, &b->q[i], &why), &why, whys, i, err));
     CD_TRY(scores_of(a, b, n, err));
     for (size_t i = 0; i < n; i++)
-        if (b->q[i].p) cd_llm_op_ask_tell(a, &b->q[i], level, &out[i]);
+        if (b->q[i].p) llm_op_ask_tell(a, &b->q[i], level, &out[i]);
     return ask_twins(a, b, going, n, level, out, whys, err);
 }
 

@@ -54,17 +54,9 @@ cdmpp_status cd_llm_op_ask_many_as_is(const cd_llm_op_asker *a, const cd_llm_op_
                                       const cd_device *const *d, size_t n, double level,
                                       cd_llm_op_answer *out, cdmpp_err *whys, cdmpp_err *err);
 
-/* Of rows that were measured more than once. A file is read from here on; a time; sorted, medians
- * taken, spread known. Errors: ENOMEM. */
-cdmpp_status cd_llm_op_repeats_file(cd_llm_op_repeats *a, const char *path, cdmpp_err *err);
-cdmpp_status cd_llm_op_repeats_put(cd_llm_op_repeats *a, const cd_llm_op_time *x, cdmpp_err *err);
 cdmpp_status cd_llm_op_repeats_index(cd_llm_op_table *t, cdmpp_err *err);
-void cd_llm_op_repeats_free(cd_llm_op_repeats *a);
 /* "gemm.tsv:12 1.2e-05 s" */
 struct cd_buf;
-void cd_llm_op_repeats_put_time(const cd_llm_op_repeats *a, const cd_llm_op_time *x,
-                                struct cd_buf *b);
 /* A warning where medians are far from the estimate. */
 struct cd_log;
-void cd_llm_op_table_say_far(const cd_llm_op_table *t, struct cd_log *log);
 #endif

@@ -174,7 +174,7 @@ bool cd_llm_op_model_vendor(const cd_llm_op_model *m, const cd_device *d) {
     return !known || !(d->warp > 0);
 }
 
-bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d) {
+static bool llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d) {
     for (size_t i = 0; i < m->n_device; i++)
         if (!strcmp(m->device[i].name, d->name)) return m->device[i].family[f];
     return false;
@@ -299,7 +299,7 @@ static cdmpp_status few_of(cd_llm_op_asker *a, size_t device, cd_llm_op_family f
     cd_llm_op_few_row row[CD_LLM_OP_FEW_MOST];
     double residual[CD_LLM_OP_FEW_MOST];
     size_t all = 0, n = 0, at = 0;
-    if (!p->gbt || cd_llm_op_model_seen(a->m, f, t->known[device])) return CDMPP_OK;
+    if (!p->gbt || llm_op_model_seen(a->m, f, t->known[device])) return CDMPP_OK;
     for (size_t i = 0; i < t->n; i++)
         all += t->device[i] == device && cd_llm_op_family_of((cd_llm_op_kind)t->r[i].kind) == f;
     const size_t want = all < CD_LLM_OP_FEW_MOST ? all : CD_LLM_OP_FEW_MOST;
@@ -416,7 +416,7 @@ static bool has_type(const cd_llm_op_model_device *t, cd_llm_op_family f, cd_llm
 static const cd_device *nearest(const cd_llm_op_model *m, const cd_device *d, cd_llm_op_family f,
                                 const cd_llm_op_type *type) {
     const cd_device *best = NULL;
-    const bool seen = cd_llm_op_model_seen(m, f, d);
+    const bool seen = llm_op_model_seen(m, f, d);
     if (seen && (!type || cd_llm_op_model_has(m, f, d, *type) & CD_LLM_OP_HAS_TYPE)) return NULL;
     for (size_t i = 0; i < m->n_device; i++) {
         const cd_device *t = &m->device[i].about;
@@ -444,7 +444,7 @@ unsigned cd_llm_op_model_about(const cd_llm_op_model *m, const cd_device *d,
     bool seen = false;
     *twin = NULL;
     for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++) {
-        seen |= cd_llm_op_model_seen(m, (cd_llm_op_family)f, d);
+        seen |= llm_op_model_seen(m, (cd_llm_op_family)f, d);
         if (!*twin) *twin = cd_llm_op_twin_of(m, d, (cd_llm_op_family)f);
     }
     return seen ? 0

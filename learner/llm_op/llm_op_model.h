@@ -140,7 +140,6 @@ void cd_llm_op_model_call(const cd_llm_op_model *m, const cd_llm_op_record *r, c
 /* Is a GPU of the training of this one's vendor? Told by the width of warps; true where nobody
  * knows. */
 bool cd_llm_op_model_vendor(const cd_llm_op_model *m, const cd_device *d);
-bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d);
 /* Has a row of the family the stack, the kernel of this code? NaN: no. */
 bool cd_llm_op_model_has_stack(const cd_llm_op_model *m, cd_llm_op_family f, float code);
 bool cd_llm_op_model_has_kernel(const cd_llm_op_model *m, cd_llm_op_family f, float code);

@@ -31,7 +31,8 @@ static void put_seen(cd_buf *b, const cd_llm_op_model *m) {
     cd_buf_puts(b, "},");
 }
 
-void cd_llm_op_novel_put(cd_buf *b, const cd_llm_op_model *m) {
+/* "seen" and "novelties", a comma behind each. */
+static void llm_op_novel_put(cd_buf *b, const cd_llm_op_model *m) {
     put_seen(b, m);
     cd_buf_puts(b, "\"novelties\":[");
     for (int f = 0, n = 0; f < CD_LLM_OP_N_FAMILY; f++)
@@ -50,7 +51,8 @@ void cd_llm_op_novel_put(cd_buf *b, const cd_llm_op_model *m) {
     cd_buf_puts(b, "],");
 }
 
-void cd_llm_op_kv_put(cd_buf *b, const cd_llm_op_range *g) {
+/* "kv" of a range, behind its list of types. */
+static void llm_op_kv_put(cd_buf *b, const cd_llm_op_range *g) {
     cd_buf_puts(b, "],\"kv\":{");
     for (int t = 0, n = 0; t < CD_LLM_OP_N_TYPE; t++) {
         if (!g->type[t]) continue;
@@ -121,7 +123,9 @@ static cdmpp_status read_novelty(cd_llm_op_model *m, const cd_json *v, cdmpp_err
     return CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_novel_read(cd_llm_op_model *m, const cd_json *model, cdmpp_err *err) {
+/* What a file without them lacks is not known. Names are read before. Errors: ESCHEMA, ERANGE,
+ * ENOMEM. */
+static cdmpp_status llm_op_novel_read(cd_llm_op_model *m, const cd_json *model, cdmpp_err *err) {
     const cd_json *seen = cd_json_get(model, "seen"), *list = cd_json_get(model, "novelties"), *v;
     if (seen) CD_TRY(cd_err_key(err, read_seen(m, seen, err), "seen"));
     if (!list) return CDMPP_OK;
@@ -211,7 +215,7 @@ static void put_ranges(cd_buf *b, const cd_llm_op_model *m) {
         for (int t = 0, c = 0; t < CD_LLM_OP_N_TYPE; t++)
             if (g->type[t])
                 cd_buf_putf(b, "%s\"%s\"", c++ ? "," : "", cd_llm_op_type_name((cd_llm_op_type)t));
-        cd_llm_op_kv_put(b, g);
+        llm_op_kv_put(b, g);
         for (size_t i = 0; i < size; i++)
             cd_buf_putf(b, "%s%.17g", i ? "," : ",\"low\":[", g->low[i]);
         for (size_t i = 0; i < size; i++)
@@ -281,7 +285,7 @@ cdmpp_status cd_llm_op_model_encode(const cd_llm_op_model *m, const char *proven
     put_names(&h, "kernels", &m->kernels);
     put_devices(&h, m);
     put_ranges(&h, m);
-    cd_llm_op_novel_put(&h, m);
+    llm_op_novel_put(&h, m);
     put_calls(&h, m);
     for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++)
         for (int s = 0; s < CD_LLM_OP_N_SET; s++) {
@@ -530,7 +534,7 @@ static cdmpp_status read_body(cd_llm_op_model *m, const cd_json *model, cd_str w
     for (size_t i = 0; v; v = v->next, i++)
         CD_TRY(cd_err_key(err, read_range(m, v, err), "ranges"));
     CD_TRY(cd_err_key(err, read_calls(m, model, err), "calls"));
-    CD_TRY(cd_llm_op_novel_read(m, model, err));
+    CD_TRY(llm_op_novel_read(m, model, err));
     CD_TRY(cd_json_need(model, "parts", &list, err));
     CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), "parts"));
     for (; v; v = v->next) CD_TRY(cd_err_key(err, read_part(m, v, &weights, err), "parts"));

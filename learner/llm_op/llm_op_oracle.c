@@ -288,12 +288,6 @@ cdmpp_status cd_llm_op_oracle_read(const cd_llm_op_oracle *o, const cd_op_named 
                                "device");
 }
 
-cdmpp_status cd_llm_op_oracle_ask(const cd_llm_op_oracle *o, const cd_op_named *v, size_t n,
-                                  double level, cd_llm_op_told *out, cdmpp_err *err) {
-    CD_TRY(cd_llm_op_oracle_read(o, v, n, out, err));
-    return cd_llm_op_ask(o->asker, &out->r, out->d, level, &out->a, err);
-}
-
 cdmpp_status cd_llm_op_ask_told(const cd_llm_op_asker *a, cd_llm_op_told *v, cdmpp_err *whys,
                                 size_t n, double level, cdmpp_err *err) {
     cd_llm_op_record r[CD_LLM_OP_TOLD];

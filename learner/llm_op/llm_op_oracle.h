@@ -49,7 +49,4 @@ cdmpp_status cd_llm_op_oracle_read(const cd_llm_op_oracle *o, const cd_op_named 
 enum { CD_LLM_OP_TOLD = 128 }; /* that are asked at once */
 cdmpp_status cd_llm_op_ask_told(const cd_llm_op_asker *a, cd_llm_op_told *v, cdmpp_err *whys,
                                 size_t n, double level, cdmpp_err *err);
-/* Errors: those of cd_llm_op_oracle_read and cd_llm_op_ask. */
-cdmpp_status cd_llm_op_oracle_ask(const cd_llm_op_oracle *o, const cd_op_named *v, size_t n,
-                                  double level, cd_llm_op_told *out, cdmpp_err *err);
 #endif

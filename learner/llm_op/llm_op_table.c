@@ -23,7 +23,10 @@ static double over(const cd_llm_op_table *t, size_t row, cd_llm_op_known *known,
     return t->r[row].latency_s / e.base_s;
 }
 
-void cd_llm_op_table_say_far(const cd_llm_op_table *t, struct cd_log *log) {
+static void llm_op_repeats_put_time(const cd_llm_op_repeats *a, const cd_llm_op_time *x,
+                                    struct cd_buf *b);
+
+static void llm_op_table_say_far(const cd_llm_op_table *t, struct cd_log *log) {
     cd_llm_op_known *known = cd_mem_zalloc(1, sizeof *known); /* NULL: slower */
     double most = log10(FAR), estimate = 0, of_most = 0;
     size_t n = 0, at = 0;
@@ -36,8 +39,8 @@ void cd_llm_op_table_say_far(const cd_llm_op_table *t, struct cd_log *log) {
     cd_mem_free(known);
     if (!n) return;
     cd_buf b = {0};
-    cd_llm_op_repeats_put_time(
-        &t->again, &(cd_llm_op_time){t->r[at].latency_s, (uint32_t)at, t->place[at]}, &b);
+    llm_op_repeats_put_time(&t->again,
+                            &(cd_llm_op_time){t->r[at].latency_s, (uint32_t)at, t->place[at]}, &b);
     if (!b.oom)
         cd_log_put(
             log, CD_LOG_WARNING,
@@ -55,7 +58,7 @@ void cd_llm_op_table_say_far(const cd_llm_op_table *t, struct cd_log *log) {
 enum { OWN = 5, LEAST = 20 };
 #define WIDE 1.2 /* greatest over least time that is told */
 
-void cd_llm_op_repeats_free(cd_llm_op_repeats *a) {
+static void llm_op_repeats_free(cd_llm_op_repeats *a) {
     cd_mem_free(a->time);
     cd_mem_free(a->row);
     for (size_t k = 0; k < CD_LLM_OP_N_KIND; k++) cd_mem_free(a->noise[k]);
@@ -64,7 +67,9 @@ void cd_llm_op_repeats_free(cd_llm_op_repeats *a) {
     *a = (cd_llm_op_repeats){0};
 }
 
-cdmpp_status cd_llm_op_repeats_file(cd_llm_op_repeats *a, const char *path, cdmpp_err *err) {
+/* Of rows that were measured more than once. A file is read from here on; a time; sorted, medians
+ * taken, spread known. Errors: ENOMEM. */
+static cdmpp_status llm_op_repeats_file(cd_llm_op_repeats *a, const char *path, cdmpp_err *err) {
     if (CD_GROW(a->file, a->n_file, a->cap_file))
         return CD_FAIL(err, ENOMEM, "%zu files", a->n_file);
     cd_llm_op_file *f = &a->file[a->n_file];
@@ -74,7 +79,8 @@ cdmpp_status cd_llm_op_repeats_file(cd_llm_op_repeats *a, const char *path, cdmp
     return CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_repeats_put(cd_llm_op_repeats *a, const cd_llm_op_time *x, cdmpp_err *err) {
+static cdmpp_status llm_op_repeats_put(cd_llm_op_repeats *a, const cd_llm_op_time *x,
+                                       cdmpp_err *err) {
     if (CD_GROW(a->time, a->n_time, a->cap_time))
         return CD_FAIL(err, ENOMEM, "%zu times", a->n_time);
     a->time[a->n_time++] = *x;
@@ -195,7 +201,8 @@ double cd_llm_op_table_half(const cd_llm_op_table *t, size_t row, double level) 
 }
 
 /* ---- what is told ---- */
-void cd_llm_op_repeats_put_time(const cd_llm_op_repeats *a, const cd_llm_op_time *x, cd_buf *b) {
+static void llm_op_repeats_put_time(const cd_llm_op_repeats *a, const cd_llm_op_time *x,
+                                    cd_buf *b) {
     size_t f = a->n_file;
     while (f && a->file[f - 1].before >= x->place) f--;
     if (f && x->place)
@@ -211,16 +218,16 @@ static void put_widest(const cd_llm_op_table *t, cd_buf *b) {
         if (x[i].s > most->s) most = &x[i];
     }
     cd_buf_puts(b, " (the widest: ");
-    cd_llm_op_repeats_put_time(&t->again, least, b);
+    llm_op_repeats_put_time(&t->again, least, b);
     cd_buf_puts(b, ", ");
-    cd_llm_op_repeats_put_time(&t->again, most, b);
+    llm_op_repeats_put_time(&t->again, most, b);
     cd_buf_puts(b, ")");
 }
 
 void cd_llm_op_table_say(const cd_llm_op_table *t, struct cd_log *log) {
     const cd_llm_op_repeats *a = &t->again;
     cd_buf b = {0};
-    cd_llm_op_table_say_far(t, log);
+    llm_op_table_say_far(t, log);
     if (!a->n_row) return;
     cd_buf_putf(&b, "%zu %s measured more than once: the median counts", a->n_row,
                 a->n_row > 1 ? "rows were" : "row was");
@@ -244,7 +251,7 @@ void cd_llm_op_table_free(cd_llm_op_table *t) {
     cd_op_rows_free(&t->rows);
     cd_mem_free(t->count);
     cd_mem_free(t->place);
-    cd_llm_op_repeats_free(&t->again);
+    llm_op_repeats_free(&t->again);
     for (size_t i = 0; i <= CD_LLM_OP_MAX_SIZE; i++) {
         cd_mem_free(t->curve[i].row);
         cd_mem_free(t->curve[i].value);
@@ -281,7 +288,7 @@ static cdmpp_status open_table(const char *path, void *to, cd_op_reader **in, cd
     CD_TRY(cd_llm_op_reader_open(path, &l->t->names, in, err));
     l->in = *in;
     l->before = l->t->again.last;
-    const cdmpp_status st = cd_llm_op_repeats_file(&l->t->again, path, err);
+    const cdmpp_status st = llm_op_repeats_file(&l->t->again, path, err);
     if (st) cd_op_reader_close(*in), *in = NULL;
     return st;
 }
@@ -310,10 +317,9 @@ static cdmpp_status put(cd_llm_op_table *t, const cd_llm_op_record *r, const cd_
         return CDMPP_OK;
     }
     if (t->count[k] == 1)
-        CD_TRY(cd_llm_op_repeats_put(
+        CD_TRY(llm_op_repeats_put(
             &t->again, &(cd_llm_op_time){t->r[k].latency_s, (uint32_t)k, t->place[k]}, err));
-    CD_TRY(
-        cd_llm_op_repeats_put(&t->again, &(cd_llm_op_time){r->latency_s, (uint32_t)k, place}, err));
+    CD_TRY(llm_op_repeats_put(&t->again, &(cd_llm_op_time){r->latency_s, (uint32_t)k, place}, err));
     t->count[k]++;
     t->repeated++;
     return CDMPP_OK;

@@ -15,18 +15,6 @@ struct cd_net_loss_scratch {
     double *grad;  /* (max_n * width) */
 };
 
-/* ln(1 + e^x) and its slope. */
-double cd_net_loss_softplus(double x, double *slope);
-/* lambdarank: what a program is worth whose task has one that is `ratio` (0..1) of its time; what a
- * place (0: the first) counts. */
-double cd_net_loss_gain(double ratio);
-double cd_net_loss_discount(size_t place);
-/* Adds the rank terms: values before weights to term, gradients with respect to
- * the predictions s->pred to s->grad (one of every `width`). s->order is by group. */
-void cd_net_loss_rank_terms(const cd_net_loss *p, const cd_net_loss_batch *b,
-                            const cd_net_loss_norm *norm, size_t width, double *term,
-                            cd_net_loss_scratch *s);
-
 /* objective_internal -- what objective.c and objective_rank.c share. */
 
 /* A program of a task in an order. */

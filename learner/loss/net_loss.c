@@ -138,7 +138,8 @@ size_t cd_net_loss_group_size(const uint32_t *group, const size_t *order, size_t
     return k - at;
 }
 
-double cd_net_loss_softplus(double x, double *slope) {
+/* ln(1 + e^x) and its slope. */
+static double net_loss_softplus(double x, double *slope) {
     *slope = x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
     return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
@@ -167,7 +168,7 @@ static void pairs(const group *g, cd_net_loss_term t, double each, const double 
             if (!(label(g, i) < label(g, j))) continue;
             double slope, share = each;
             if (gain) share *= fabs((gain[i] - gain[j]) * (discount[i] - discount[j]));
-            sum += share * cd_net_loss_softplus(pred(g, i) - pred(g, j), &slope);
+            sum += share * net_loss_softplus(pred(g, i) - pred(g, j), &slope);
             const double d = g->p->weight[t] * share * slope;
             *slope_of(g, i) += d;
             *slope_of(g, j) -= d;
@@ -183,8 +184,10 @@ static void places(const double *v, size_t n, size_t *place) {
     }
 }
 
-double cd_net_loss_gain(double ratio) { return exp2(ratio) - 1; }
-double cd_net_loss_discount(size_t place) { return 1 / log2(2 + (double)place); }
+/* lambdarank: what a program is worth whose task has one that is `ratio` (0..1) of its time; what a
+ * place (0: the first) counts. */
+static double net_loss_gain(double ratio) { return exp2(ratio) - 1; }
+static double net_loss_discount(size_t place) { return 1 / log2(2 + (double)place); }
 
 /* Places by label give the ideal DCG, places by prediction the discounts. A pair weighs as much as
  * NDCG changes when both swap. */
@@ -194,14 +197,14 @@ static void lambdarank(const group *g, double each) {
     size_t *place = g->s->place;
     for (size_t i = 0; i < g->n; i++) fastest = fmin(fastest, g->b->log_s[g->m[i]]);
     for (size_t i = 0; i < g->n; i++) {
-        gain[i] = cd_net_loss_gain(exp(fastest - g->b->log_s[g->m[i]]));
+        gain[i] = net_loss_gain(exp(fastest - g->b->log_s[g->m[i]]));
         v[i] = label(g, i);
     }
     places(v, g->n, place);
-    for (size_t i = 0; i < g->n; i++) ideal += gain[i] * cd_net_loss_discount(place[i]);
+    for (size_t i = 0; i < g->n; i++) ideal += gain[i] * net_loss_discount(place[i]);
     for (size_t i = 0; i < g->n; i++) v[i] = pred(g, i);
     places(v, g->n, place);
-    for (size_t i = 0; i < g->n; i++) discount[i] = cd_net_loss_discount(place[i]);
+    for (size_t i = 0; i < g->n; i++) discount[i] = net_loss_discount(place[i]);
     pairs(g, CD_NET_LOSS_lambdarank, each / ideal, gain, discount);
 }
 
@@ -236,9 +239,11 @@ static bool all_equal(const group *g) {
     return true;
 }
 
-void cd_net_loss_rank_terms(const cd_net_loss *p, const cd_net_loss_batch *b,
-                            const cd_net_loss_norm *norm, size_t width, double *term,
-                            cd_net_loss_scratch *s) {
+/* Adds the rank terms: values before weights to term, gradients with respect to
+ * the predictions s->pred to s->grad (one of every `width`). s->order is by group. */
+static void net_loss_rank_terms(const cd_net_loss *p, const cd_net_loss_batch *b,
+                                const cd_net_loss_norm *norm, size_t width, double *term,
+                                cd_net_loss_scratch *s) {
     for (size_t at = 0, n; at < b->n; at += n) {
         n = cd_net_loss_group_size(b->group, s->order, at, b->n);
         const group g = {p, b, s->order + at, n, width, term, s};
@@ -280,7 +285,7 @@ typedef struct {
 static void pair(cd_objective_part *p, const double *score, size_t a, size_t b, double weight,
                  weighted_loss *s) {
     double slope;
-    s->loss += weight * cd_net_loss_softplus(score[a] - score[b], &slope);
+    s->loss += weight * net_loss_softplus(score[a] - score[b], &slope);
     s->weight += weight;
     const double g = exact(weight * slope), h = exact(weight * slope * (1 - slope));
     p->g[a] += g;
@@ -305,7 +310,7 @@ static void lay_discounts(cd_objective_part *p, const double *score, const size_
     for (size_t beg = 0, end; beg < n; beg = end) {
         double mean = 0;
         for (end = beg; end < n && !by_score(&v[beg], &v[end]); end++)
-            mean += cd_net_loss_discount(end);
+            mean += net_loss_discount(end);
         for (size_t i = beg; i < end; i++) p->discount[v[i].i] = mean / (double)(end - beg);
     }
 }
@@ -313,7 +318,7 @@ static void lay_discounts(cd_objective_part *p, const double *score, const size_
 /* How much DCG changes when both swap; NDCG has a factor of the task, which its sum of weights
  * takes away. */
 static double swapped(const cd_objective_part *p, size_t a, size_t b) {
-    return fabs((cd_net_loss_gain(p->y[a]) - cd_net_loss_gain(p->y[b])) *
+    return fabs((net_loss_gain(p->y[a]) - net_loss_gain(p->y[b])) *
                 (p->discount[a] - p->discount[b]));
 }
 
@@ -396,9 +401,9 @@ static double missed(const cd_objective_part *p) {
         double got = 0, best = 0;
         n = cd_net_loss_group_size(p->group, p->order, at, p->n);
         for (size_t i = 0; i < n; i++) {
-            const double gain = cd_net_loss_gain(p->y[m[i]]);
+            const double gain = net_loss_gain(p->y[m[i]]);
             got += gain * p->discount[m[i]];
-            best += gain * cd_net_loss_discount(i);
+            best += gain * net_loss_discount(i);
         }
         all += (double)n * (1 - got / best);
     }
@@ -519,7 +524,7 @@ double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b,
     }
     if (cd_net_loss_ranks(p)) {
         cd_net_loss_by_group(b->group, b->n, s->order, s->place);
-        cd_net_loss_rank_terms(p, b, norm, width, sum.term, s);
+        net_loss_rank_terms(p, b, norm, width, sum.term, s);
     }
     for (int t = 0; t < CD_NET_LOSS_TERMS; t++)
         if (p->weight[t] > 0) loss += p->weight[t] * sum.term[t];

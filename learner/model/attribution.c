@@ -204,7 +204,8 @@ static cdmpp_status alone(made *w, const cd_attribution_of *o, double scale, dou
 
 _Static_assert((int)CD_SHARE_DRAWN < (int)AT_ONCE, "an order is scored at once");
 
-cdmpp_status cd_attribution_shapley(const cd_attribution_of *o, double *value, cdmpp_err *err) {
+/* Shapley values of the member's seconds over the players, below 0 cut; the scale is arbitrary. */
+static cdmpp_status attribution_shapley(const cd_attribution_of *o, double *value, cdmpp_err *err) {
     double scale;
     made *w = cd_mem_zalloc(1, sizeof *w);
     cdmpp_status st =
@@ -303,7 +304,7 @@ static cdmpp_status one_member(share *s, const cd_member *e, cd_member_scratch *
     const cd_attribution_of o = {s->m, e, s->v, ms, leaf, leaf ? s->n_leaf : s->n_row};
     CD_TRY(
         cd_member_predict(e, ms, s->v, NULL, 1, s->m->device_vector, s->m->n_device, &log_s, err));
-    if (!terms(e, ms, o.n, s->part)) CD_TRY(cd_attribution_shapley(&o, s->part, err));
+    if (!terms(e, ms, o.n, s->part)) CD_TRY(attribution_shapley(&o, s->part, err));
     return add(s, leaf, weight, err);
 }
 

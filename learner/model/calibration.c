@@ -28,10 +28,12 @@ static const double least_error = 1e-3, most_times = 4, slope_pull = 2;
 
 size_t cd_calibration_seen(size_t width, size_t n_kind) { return width + EXTRA + n_kind; }
 
-/* The program vector, then what the kinds say: how far apart they are, their mean, and how far the
+/* Row of the trees' matrix; returns the sum outside.
+ *
+ * The program vector, then what the kinds say: how far apart they are, their mean, and how far the
  * program lies outside of training. */
-double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind,
-                          size_t stride, size_t n_kind, double m, double spread, float *row) {
+static double calibration_see(const float *range, const float *x, size_t width, const double *kind,
+                              size_t stride, size_t n_kind, double m, double spread, float *row) {
     size_t columns;
     const double outside = cd_calibration_outside_of(range, x, width, &columns);
     memcpy(row, x, width * sizeof *row);
@@ -44,10 +46,14 @@ double cd_calibration_see(const float *range, const float *x, size_t width, cons
     return outside;
 }
 
-/* The mean over the folds' trees in the logarithm, or those that a fold's errors are not in;
+/* Raw sigma of n <= CD_CALIBRATION_BLOCK programs by the mean of all boosters; score (n) is
+ * scratch.
+ *
+ * The mean over the folds' trees in the logarithm, or those that a fold's errors are not in;
  * without trees, two numbers. */
-cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread,
-                                size_t n, int fold, float *score, double *raw, cdmpp_err *err) {
+static cdmpp_status calibration_raw(const cd_calibration *c, const float *seen,
+                                    const double *spread, size_t n, int fold, float *score,
+                                    double *raw, cdmpp_err *err) {
     const bool all = fold < 0 || !c->n_sigma;
     const size_t first = all ? 0 : (size_t)fold % c->n_sigma, end = all ? c->n_sigma : first + 1;
     for (size_t i = 0; i < n; i++) raw[i] = c->n_sigma ? 0 : log1p(c->slope * spread[i]);
@@ -92,9 +98,9 @@ static cdmpp_status see_all(const cd_calibration_input *in, cd_calibration_set *
         fold_range(in, s, f, range);
         for (size_t i = 0; i < s->n; i++)
             if (s->fold[i] == f)
-                s->outside[i] = cd_calibration_see(range, in->x + s->at[i] * s->width, s->width,
-                                                   s->kind + i, s->n, s->n_kind, s->m[i],
-                                                   s->spread[i], seen ? seen + i * n_seen : one);
+                s->outside[i] = calibration_see(range, in->x + s->at[i] * s->width, s->width,
+                                                s->kind + i, s->n, s->n_kind, s->m[i], s->spread[i],
+                                                seen ? seen + i * n_seen : one);
     }
     cd_mem_free(range);
     cd_mem_free(one);
@@ -241,9 +247,10 @@ static cdmpp_status fit_trees(cd_calibration *c, const cd_calibration_input *in,
     return st;
 }
 
-cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_input *in,
-                                      const cd_calibration_options *opt, cd_calibration_set *s,
-                                      cdmpp_err *err) {
+/* Boosters and raw sigma (n) of the set, those of a fold from trees without it. */
+static cdmpp_status calibration_fit_sigma(cd_calibration *c, const cd_calibration_input *in,
+                                          const cd_calibration_options *opt, cd_calibration_set *s,
+                                          cdmpp_err *err) {
     if (!opt->plain && s->n >= MIN_PROGRAM && s->n_group >= MIN_GROUP)
         return fit_trees(c, in, opt, s, err);
     CD_TRY(see_all(in, s, NULL, err));
@@ -259,8 +266,9 @@ enum { UNITS = 20, EXACT_KINDS = 3, SAMPLE = 8000, SHIFT_STEPS = 24, TILT_STEPS 
  * from them (times n_kind): a small set decides less than it seems to. Likewise tilt 1. */
 static const double weight_pull = 0.02, tilt_pull = 0.01;
 
-void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride,
-                        double *m, double *spread) {
+/* *m, *spread of a program whose answers are kind[k * stride]. */
+static void calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride,
+                            double *m, double *spread) {
     double sum = 0, sq = 0;
     for (size_t k = 0; k < n_kind; k++) sum += weight[k] * kind[k * stride];
     for (size_t k = 0; k < n_kind; k++)
@@ -351,8 +359,9 @@ static bool move_once(search *w, int step) {
     return w->best < before;
 }
 
-void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l,
-                               double weight[CD_CALIBRATION_MAX_KIND]) {
+/* Searches the weights of the kinds over s. */
+static void calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l,
+                                   double weight[CD_CALIBRATION_MAX_KIND]) {
     search w = {.s = s, .n = s->n < SAMPLE ? s->n : SAMPLE, .loss = l, .best = INFINITY};
     const int share = UNITS / (int)s->n_kind;
     for (size_t k = 0; k < s->n_kind; k++)
@@ -371,7 +380,8 @@ typedef struct {
     const cd_calibration_set *s;
 } tilted;
 
-double cd_calibration_point_of(const cd_calibration *c, double m, double sigma) {
+/* Point answer from m and sigma, inside the interval. */
+static double calibration_point_of(const cd_calibration *c, double m, double sigma) {
     if (c->point == CD_CALIBRATION_MEDIAN) return m + c->q_mid * sigma;
     return fmax(m + c->q_low * sigma,
                 fmin(m + c->shift - c->tilt * sigma * sigma, m + c->q_high * sigma));
@@ -382,13 +392,15 @@ static double mape(const void *ctx, double shift) {
     double sum = 0;
     t.c.shift = shift;
     for (size_t i = 0; i < t.s->n; i++)
-        sum += cd_tree_loss_value(
-            CD_TREE_LOSS_MAPE, cd_calibration_point_of(&t.c, t.s->m[i], t.s->raw[i]) - t.s->y[i]);
+        sum += cd_tree_loss_value(CD_TREE_LOSS_MAPE,
+                                  calibration_point_of(&t.c, t.s->m[i], t.s->raw[i]) - t.s->y[i]);
     return sum / (double)t.s->n;
 }
 
-/* For each tilt the best shift; a tilt other than 1 must win by a margin. */
-void cd_calibration_fit_point(cd_calibration *c, const cd_calibration_set *s) {
+/* Needs m, raw (already sigma), q_low and q_high.
+ *
+ * For each tilt the best shift; a tilt other than 1 must win by a margin. */
+static void calibration_fit_point(cd_calibration *c, const cd_calibration_set *s) {
     double best = INFINITY;
     if (c->point == CD_CALIBRATION_MEDIAN) return;
     for (int k = 0; k <= TILT_STEPS; k++) {
@@ -422,7 +434,7 @@ cd_calibration_options cd_calibration_options_default(void) {
 /* ---- fit ---- */
 static void answers(const cd_calibration *c, cd_calibration_set *s) {
     for (size_t i = 0; i < s->n; i++) {
-        cd_calibration_mix(c->weight, s->n_kind, s->kind + i, s->n, &s->m[i], &s->spread[i]);
+        calibration_mix(c->weight, s->n_kind, s->kind + i, s->n, &s->m[i], &s->spread[i]);
         s->r[i] = s->y[i] - s->m[i];
     }
 }
@@ -478,7 +490,7 @@ static cdmpp_status summarise(cd_calibration *c, cd_calibration_set *s, cdmpp_er
         const double sigma = s->raw[i], m = s->m[i];
         t[i] = (outcome){
             sigma,
-            cd_tree_loss_value(CD_TREE_LOSS_MAPE, cd_calibration_point_of(c, m, sigma) - s->y[i]),
+            cd_tree_loss_value(CD_TREE_LOSS_MAPE, calibration_point_of(c, m, sigma) - s->y[i]),
             fabs(s->r[i] - c->q_mid * sigma)};
         ape += t[i].ape;
         log_error += t[i].log_error;
@@ -508,13 +520,13 @@ static cdmpp_status fit(cd_calibration *c, const cd_calibration_input *in,
     if (!c->range) return CD_FAIL(err, ENOMEM, "%zu columns", in->width);
     if (in->range) memcpy(c->range, in->range, 2 * in->width * sizeof *c->range);
     else cd_calibration_range_add(c->range, in->x, in->n, in->width, true);
-    cd_calibration_fit_weight(s, opt->objective, c->weight);
+    calibration_fit_weight(s, opt->objective, c->weight);
     answers(c, s);
-    CD_TRY(cd_calibration_fit_sigma(c, in, opt, s, err));
+    CD_TRY(calibration_fit_sigma(c, in, opt, s, err));
     memcpy(s->work, s->outside, s->n * sizeof *s->work);
     c->outside_limit = fmax(least_outside, cd_sort_to_quantile(s->work, s->n, 1 - flag_share));
     CD_TRY(scale(c, s, err));
-    cd_calibration_fit_point(c, s);
+    calibration_fit_point(c, s);
     c->shrink = sqrt(1 - gain * (double)(in->n_fold - 1) / (double)in->n_fold);
     return summarise(c, s, err);
 }
@@ -579,7 +591,7 @@ size_t cd_calibration_scratch_bytes(const cd_calibration *c) {
 static void put(const cd_calibration *c, const cd_calibration_output *o, size_t at, double m,
                 double raw, double outside) {
     const double sigma = c->shrink * c->scale * fmax(c->raw_min, fmin(raw, c->raw_max));
-    if (o->point_log) o->point_log[at] = cd_calibration_point_of(c, m, sigma);
+    if (o->point_log) o->point_log[at] = calibration_point_of(c, m, sigma);
     if (o->median_log) o->median_log[at] = m + c->q_mid * sigma;
     if (o->sigma) o->sigma[at] = sigma;
     if (o->low_log) o->low_log[at] = m + c->q_low * sigma;
@@ -602,12 +614,11 @@ cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_lo
                 if (!isfinite(kind[k * n]))
                     return CD_FAIL(err, ENUMERIC, "program %zu: answer of kind %zu is not finite",
                                    beg + i, k);
-            cd_calibration_mix(c->weight, c->n_kind, kind, n, &b->m[i], &b->spread[i]);
-            b->outside[i] =
-                cd_calibration_see(c->range, x + (beg + i) * c->width, c->width, kind, n, c->n_kind,
-                                   b->m[i], b->spread[i], b->seen + i * n_seen);
+            calibration_mix(c->weight, c->n_kind, kind, n, &b->m[i], &b->spread[i]);
+            b->outside[i] = calibration_see(c->range, x + (beg + i) * c->width, c->width, kind, n,
+                                            c->n_kind, b->m[i], b->spread[i], b->seen + i * n_seen);
         }
-        CD_TRY(cd_calibration_raw(c, b->seen, b->spread, len, fold, b->score, b->raw, err));
+        CD_TRY(calibration_raw(c, b->seen, b->spread, len, fold, b->score, b->raw, err));
         for (size_t i = 0; i < len; i++) put(c, out, beg + i, b->m[i], b->raw[i], b->outside[i]);
     }
     return CDMPP_OK;

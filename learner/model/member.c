@@ -222,6 +222,11 @@ static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s,
     return CDMPP_OK;
 }
 
+static cdmpp_status member_predict_net(const cd_member *m, cd_member_scratch *s,
+                                       const cd_program_view *v, const uint32_t *index, size_t n,
+                                       const float *device, size_t n_device, double *log_s,
+                                       cdmpp_err *err);
+
 /* An answer that is not finite is an error here, before it can be averaged with others. */
 cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_program_view *v,
                                const uint32_t *index, size_t n, const float *device,
@@ -235,7 +240,7 @@ cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const c
         return CD_FAIL(err, EMODEL, "a %s reads the steps of schedules, these programs have none",
                        table[m->kind].name);
     if (table[m->kind].net)
-        CD_TRY(cd_member_predict_net(m, s, v, index, n, device, n_device, log_s, err));
+        CD_TRY(member_predict_net(m, s, v, index, n, device, n_device, log_s, err));
     else CD_TRY(predict_trees(m, s, v, index, n, log_s, err));
     for (size_t i = 0; i < n; i++)
         if (!isfinite(log_s[i]))
@@ -381,11 +386,13 @@ static cdmpp_status predict_batch(const cd_member *m, cd_member_scratch *s,
     return CDMPP_OK;
 }
 
-/* Without an index, a batch is a shifted view; with one, the index is shifted. */
-cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s,
-                                   const cd_program_view *v, const uint32_t *index, size_t n,
-                                   const float *device, size_t n_device, double *log_s,
-                                   cdmpp_err *err) {
+/* As cd_member_predict, of a network.
+ *
+ * Without an index, a batch is a shifted view; with one, the index is shifted. */
+static cdmpp_status member_predict_net(const cd_member *m, cd_member_scratch *s,
+                                       const cd_program_view *v, const uint32_t *index, size_t n,
+                                       const float *device, size_t n_device, double *log_s,
+                                       cdmpp_err *err) {
     const cd_batch_spec spec = cd_net_batch_spec(cd_net_config_of(m->net), device, n_device);
     cd_batch_dims dims;
     CD_TRY(cd_batch_bound(&spec, v, index, n, n < BATCH ? n : BATCH, &dims, err));

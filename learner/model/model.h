@@ -488,9 +488,6 @@ void cd_online_adapt_write(const cd_online_adapt *a, const char *model, cd_buf *
  * ENOMEM. */
 cdmpp_status cd_online_adapt_read(const char *text, size_t n, const char *model,
                                   CD_GIVE cd_online_adapt **out, cdmpp_err *err);
-/* The same of text that is parsed already. */
-cdmpp_status cd_online_adapt_take(const cd_json *root, const char *model,
-                                  CD_GIVE cd_online_adapt **out, cdmpp_err *err);
 
 /* attribution -- which rows and leaves of a program its predicted time belongs to.
  *

@@ -32,8 +32,6 @@ typedef struct cd_attribution_of {
     size_t n;  /* players */
 } cd_attribution_of;
 
-/* Shapley values of the member's seconds over the players, below 0 cut; the scale is arbitrary. */
-cdmpp_status cd_attribution_shapley(const cd_attribution_of *o, double *value, cdmpp_err *err);
 /* Of player counts in general: value (2^n) by set of players -> phi (n). */
 void cd_attribution_exact(const double *value, size_t n, double *phi);
 
@@ -93,30 +91,8 @@ cdmpp_status cd_calibration_pick(const cd_calibration_input *in, uint64_t seed,
                                  cd_calibration_set *s, cdmpp_err *err);
 void cd_calibration_set_free(cd_calibration_set *s);
 
-/* Searches the weights of the kinds over s. */
-void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l,
-                               double weight[CD_CALIBRATION_MAX_KIND]);
-/* Needs m, raw (already sigma), q_low and q_high. */
-void cd_calibration_fit_point(cd_calibration *c, const cd_calibration_set *s);
-/* Point answer from m and sigma, inside the interval. */
-double cd_calibration_point_of(const cd_calibration *c, double m, double sigma);
-/* *m, *spread of a program whose answers are kind[k * stride]. */
-void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride,
-                        double *m, double *spread);
-
 /* Columns that the trees of sigma read. */
 size_t cd_calibration_seen(size_t width, size_t n_kind);
-/* Row of the trees' matrix; returns the sum outside. */
-double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind,
-                          size_t stride, size_t n_kind, double m, double spread, float *row);
-/* Boosters and raw sigma (n) of the set, those of a fold from trees without it. */
-cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_input *in,
-                                      const cd_calibration_options *opt, cd_calibration_set *s,
-                                      cdmpp_err *err);
-/* Raw sigma of n <= CD_CALIBRATION_BLOCK programs by the mean of all boosters; score (n) is
- * scratch. */
-cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread,
-                                size_t n, int fold, float *score, double *raw, cdmpp_err *err);
 
 /* q_low, q_mid, q_high of z (n) where each task counts the same, and z's standard deviation; *e:
  * independent errors. Errors: ENOMEM. */
@@ -146,21 +122,9 @@ struct cd_member_scratch {
     cd_net_state *state;
 };
 
-/* As cd_member_predict, of a network. */
-cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s,
-                                   const cd_program_view *v, const uint32_t *index, size_t n,
-                                   const float *device, size_t n_device, double *log_s,
-                                   cdmpp_err *err);
 /* Does a network that was read fit its member and the devices of the model? Errors: EMODEL. */
 cdmpp_status cd_member_check_net(const cd_member *m, size_t w_device, cdmpp_err *err);
 
-/* Header key "model" into m (empty but for its header). */
-cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
-cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
-/* Weights before those of key "tuner" or "here", and these; all and none where there is no such
- * key. */
-cdmpp_status cd_model_split(const cd_json *root, const char *key, cd_str *weights, cd_str *behind,
-                            cdmpp_err *err);
 /* Kinds and members of a part, from the object `v` and its weights; what is left of these. */
 cdmpp_status cd_model_read_members(cd_model *m, const cd_json *v, cd_str *weights, cdmpp_err *err);
 /* Key "order": written with its weights behind `blob`, nothing where there is none; read, if the
@@ -169,8 +133,6 @@ cdmpp_status cd_model_put_order(const cd_model *m, cd_buf *json, cd_buf *blob, c
 cdmpp_status cd_model_read_order(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err);
 /* The inside of "kinds" and "members". */
 cdmpp_status cd_model_put_members(const cd_model *m, cd_buf *json, cd_buf *blob, cdmpp_err *err);
-/* m->tuner, if the header has one; m is read. */
-cdmpp_status cd_model_read_tuner(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err);
 
 /* online_adapt_internal -- inside of an adaptation, for the file. */
 
@@ -215,28 +177,7 @@ struct cd_online_adapt {
 };
 
 /* ---- adapt_fit.c ---- */
-/* Errors: ENOMEM; the task then keeps its last fit. */
-cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err);
-void cd_online_adapt_fit_shift(cd_online_adapt_device *d);
-/* Correction in units of ln s beside what the device's tasks share, and share of the variance that
- * is left, of a program. */
-void cd_online_adapt_posterior(const cd_online_adapt_task *t, const cd_online_adapt_item *program,
-                               double *mean, double *left);
 #define CD_ONLINE_ADAPT_OWN 0.4 /* share of a program's variance that no other program shares */
-/* cov(z, z') of two programs of a task, without that. */
-double cd_online_adapt_covariance(const cd_online_adapt_item *a, const cd_online_adapt_item *b);
-/* The part of the kernel that falls with the distance of two programs; `far`: times the usual
- * length. */
-double cd_online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt_item *b,
-                            double far);
 
 /* ---- online_adapt_wide.c ---- */
-/* Of an unknown device; its tasks are fitted. Errors: ENOMEM, ERANGE; the last fit stands. */
-cdmpp_status cd_online_adapt_wide_fit(cd_online_adapt_device *d, cdmpp_err *err);
-void cd_online_adapt_wide_free(cd_online_adapt_wide *w);
-/* What a program's error has in common with those of all tasks, ln s, and the variance that is left
- * of it. */
-void cd_online_adapt_wide_posterior(const cd_online_adapt_wide *w,
-                                    const cd_online_adapt_item *program, double *mean,
-                                    double *variance);
 #endif

@@ -379,7 +379,9 @@ static cdmpp_status read_part(cd_model *m, const cd_json *v, cd_str *r, cdmpp_er
     return cd_xgb_load(w.p, w.n, cd_tree_input_width(cd_member_form(e->kind)), &e->gbt, err);
 }
 
-cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
+/* Header key "model" into m (empty but for its header). */
+static cdmpp_status model_read_v1(cd_model *m, const cd_json *model, cd_str weights,
+                                  cdmpp_err *err) {
     const cd_json *v, *p;
     CD_TRY(read_common(m, model, false, err));
     CD_TRY(cd_json_need(model, "parts", &v, err));
@@ -469,7 +471,8 @@ static cdmpp_status read_estimators(cd_model *m, const cd_json *model, cd_str we
     return cd_err_key(err, read_calib(m, model, weights, err), "calib");
 }
 
-cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
+static cdmpp_status model_read_v2(cd_model *m, const cd_json *model, cd_str weights,
+                                  cdmpp_err *err) {
     /* absent in models of earlier versions */
     const cd_json *kinds = cd_json_get(model, "trained_on");
     const cd_json *law = cd_json_get(model, "unseen"); /* and in those of one device */
@@ -484,8 +487,10 @@ cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights,
 }
 
 /* ---- tuner and order ---- */
-cdmpp_status cd_model_split(const cd_json *root, const char *key, cd_str *weights, cd_str *behind,
-                            cdmpp_err *err) {
+/* Weights before those of key "tuner" or "here", and these; all and none where there is no such
+ * key. */
+static cdmpp_status model_split(const cd_json *root, const char *key, cd_str *weights,
+                                cd_str *behind, cdmpp_err *err) {
     const cd_json *v = cd_json_get(root, key), *at;
     int64_t k = (int64_t)weights->n;
     if (v) CD_TRY(cd_json_need(v, "at", &at, err));
@@ -522,7 +527,9 @@ cd_model *cd_model_new_order(cd_model *m) {
     return t;
 }
 
-cdmpp_status cd_model_read_tuner(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err) {
+/* m->tuner, if the header has one; m is read. */
+static cdmpp_status model_read_tuner(cd_model *m, const cd_json *root, cd_str weights,
+                                     cdmpp_err *err) {
     const cd_json *v = cd_json_get(root, "tuner");
     if (!v) return CDMPP_OK;
     cd_model *t = cd_model_new_tuner(m);
@@ -632,18 +639,17 @@ static cdmpp_status read_model(cd_model *m, const cd_container *f, cdmpp_err *er
     const cd_json *root, *model;
     CD_TRY(cd_container_header(f, &m->arena, &m->header, &root, err));
     CD_TRY(cd_json_need(root, "model", &model, err));
-    if (f->version == 1)
-        return cd_err_key(err, cd_model_read_v1(m, model, f->weights, err), "model");
+    if (f->version == 1) return cd_err_key(err, model_read_v1(m, model, f->weights, err), "model");
     cd_str weights = f->weights, behind, order = {0}, last = {0};
     if (f->version >= CD_CONTAINER_MODEL_HERE)
-        CD_TRY(cd_err_key(err, cd_model_split(root, "here", &weights, &last, err), "here"));
-    CD_TRY(cd_err_key(err, cd_model_split(root, "tuner", &weights, &behind, err), "tuner"));
+        CD_TRY(cd_err_key(err, model_split(root, "here", &weights, &last, err), "here"));
+    CD_TRY(cd_err_key(err, model_split(root, "tuner", &weights, &behind, err), "tuner"));
     if (f->version >= CD_CONTAINER_MODEL_ORDER)
-        CD_TRY(cd_err_key(err, cd_model_split(root, "order", &weights, &order, err), "order"));
-    CD_TRY(cd_err_key(err, cd_model_read_v2(m, model, weights, err), "model"));
+        CD_TRY(cd_err_key(err, model_split(root, "order", &weights, &order, err), "order"));
+    CD_TRY(cd_err_key(err, model_read_v2(m, model, weights, err), "model"));
     if (f->version >= CD_CONTAINER_MODEL_ORDER)
         CD_TRY(cd_err_key(err, cd_model_read_order(m, root, order, err), "order"));
-    CD_TRY(cd_err_key(err, cd_model_read_tuner(m, root, behind, err), "tuner"));
+    CD_TRY(cd_err_key(err, model_read_tuner(m, root, behind, err), "tuner"));
     return f->version < CD_CONTAINER_MODEL_HERE ? CDMPP_OK : cd_here_read(m, root, last, err);
 }
 

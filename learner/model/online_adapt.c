@@ -23,8 +23,10 @@ static const double huber = 1.5;
 static const double shift_var = 0.01;
 enum { ROUNDS = 4, PRIOR_N = 8 };
 
-double cd_online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt_item *b,
-                            double far) {
+/* The part of the kernel that falls with the distance of two programs; `far`: times the usual
+ * length. */
+static double online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt_item *b,
+                                double far) {
     double d = 0;
     for (int k = 0; k < CD_N_TRAIT; k++) {
         const double x = ((double)a->trait[k] - (double)b->trait[k]) / length;
@@ -34,8 +36,10 @@ double cd_online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt
     return exp(-0.5 * (d / CD_N_TRAIT + l * l) / (far * far));
 }
 
-double cd_online_adapt_covariance(const cd_online_adapt_item *a, const cd_online_adapt_item *b) {
-    return whole + local * cd_online_adapt_like(a, b, 1);
+/* cov(z, z') of two programs of a task, without that. */
+static double online_adapt_covariance(const cd_online_adapt_item *a,
+                                      const cd_online_adapt_item *b) {
+    return whole + local * online_adapt_like(a, b, 1);
 }
 
 /* ---- one task ---- */
@@ -64,8 +68,7 @@ static cdmpp_status solve(const cd_online_adapt_item *item, size_t n, const doub
                           double *m, double *alpha, double *beta, cdmpp_err *err) {
     const lapack_int size = (lapack_int)n;
     for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j <= i; j++)
-            m[i * n + j] = cd_online_adapt_covariance(&item[i], &item[j]);
+        for (size_t j = 0; j <= i; j++) m[i * n + j] = online_adapt_covariance(&item[i], &item[j]);
         m[i * n + i] += own / weight[i];
         alpha[i] = error_of(&item[i]) / item[i].sigma;
         beta[i] = 1 / item[i].sigma;
@@ -96,9 +99,11 @@ static double agreement(double mean, const cd_online_adapt_item *item, size_t n,
     return fmax(0.1, fmin((sum + PRIOR_N) / ((double)n + PRIOR_N), 4));
 }
 
-/* Iteratively reweighted: items that the process explains badly count less in the next round, as
+/* Errors: ENOMEM; the task then keeps its last fit.
+ *
+ * Iteratively reweighted: items that the process explains badly count less in the next round, as
  * Huber's loss would have it. The old fit stays valid until the new one is complete. */
-cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
+static cdmpp_status online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
     const size_t n = t->n;
     cd_online_adapt_item *seen = cd_mem_zalloc(n, sizeof *seen);
     double *factor = cd_mem_zalloc(n * n + 4 * n, sizeof *factor);
@@ -134,11 +139,14 @@ cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-void cd_online_adapt_posterior(const cd_online_adapt_task *t, const cd_online_adapt_item *program,
-                               double *mean, double *left) {
+/* Correction in units of ln s beside what the device's tasks share, and share of the variance that
+ * is left, of a program. */
+static void online_adapt_posterior(const cd_online_adapt_task *t,
+                                   const cd_online_adapt_item *program, double *mean,
+                                   double *left) {
     double k[CD_ONLINE_ADAPT_MAX], sum = 0, taken = 0;
     for (size_t i = 0; i < t->n_fit; i++) {
-        k[i] = cd_online_adapt_covariance(program, &t->seen[i]);
+        k[i] = online_adapt_covariance(program, &t->seen[i]);
         sum += k[i] * (t->alpha[i] - t->moved[i]);
     }
     cblas_dtrsv(CblasColMajor, CblasUpper, CblasTrans, CblasNonUnit, (blasint)t->n_fit, t->factor,
@@ -149,7 +157,7 @@ void cd_online_adapt_posterior(const cd_online_adapt_task *t, const cd_online_ad
 }
 
 /* ---- a device ---- */
-void cd_online_adapt_fit_shift(cd_online_adapt_device *d) {
+static void online_adapt_fit_shift(cd_online_adapt_device *d) {
     const double prior = 1 / shift_var;
     d->shift = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -183,10 +191,10 @@ static const double like_level = 0.05, any_level = 1, clearly = 2, broad = 0.1, 
 enum { ROUNDS_WIDE = 4, MOST = 256, PRIOR_N_WIDE = 8 };
 
 static double shared(double level, const cd_online_adapt_item *a, const cd_online_adapt_item *b) {
-    return level + broad * cd_online_adapt_like(a, b, far);
+    return level + broad * online_adapt_like(a, b, far);
 }
 
-void cd_online_adapt_wide_free(cd_online_adapt_wide *w) {
+static void online_adapt_wide_free(cd_online_adapt_wide *w) {
     cd_mem_free(w->seen);
     cd_mem_free(w->factor);
     *w = (cd_online_adapt_wide){0};
@@ -220,7 +228,7 @@ static cdmpp_status solve_wide(double level, const cd_online_adapt_item *item, c
             m[i * n + j] = shared(level, &item[i], &item[j]);
             if (task[i] == task[j])
                 m[i * n + j] +=
-                    item[i].sigma * item[j].sigma * cd_online_adapt_covariance(&item[i], &item[j]);
+                    item[i].sigma * item[j].sigma * online_adapt_covariance(&item[i], &item[j]);
         }
         m[i * n + i] += item[i].sigma * item[i].sigma * CD_ONLINE_ADAPT_OWN / weight[i];
         alpha[i] = item[i].measured_log - item[i].median_log;
@@ -251,6 +259,10 @@ static double agreement_wide(const cd_online_adapt_wide *w) {
     return fmax(0.25, fmin((sum + PRIOR_N_WIDE) / ((double)w->n + PRIOR_N_WIDE), 4));
 }
 
+static void online_adapt_wide_posterior(const cd_online_adapt_wide *w,
+                                        const cd_online_adapt_item *program, double *mean,
+                                        double *variance);
+
 /* What the tasks share is no error of a task: each task's fit is moved by it. */
 static void move_tasks(cd_online_adapt_device *d) {
     for (size_t k = 0; k < d->n_task; k++) {
@@ -258,7 +270,7 @@ static void move_tasks(cd_online_adapt_device *d) {
         const lapack_int n = (lapack_int)t->n_fit;
         for (size_t i = 0; i < t->n_fit; i++) {
             double variance;
-            cd_online_adapt_wide_posterior(&d->wide, &t->seen[i], &t->moved[i], &variance);
+            online_adapt_wide_posterior(&d->wide, &t->seen[i], &t->moved[i], &variance);
             t->moved[i] /= t->seen[i].sigma;
         }
         if (n) (void)LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'U', n, 1, t->factor, n, t->moved, n);
@@ -295,7 +307,8 @@ static double evidence(const cd_online_adapt_wide *w) {
     return sum;
 }
 
-cdmpp_status cd_online_adapt_wide_fit(cd_online_adapt_device *d, cdmpp_err *err) {
+/* Of an unknown device; its tasks are fitted. Errors: ENOMEM, ERANGE; the last fit stands. */
+static cdmpp_status online_adapt_wide_fit(cd_online_adapt_device *d, cdmpp_err *err) {
     cd_online_adapt_wide like = {0}, any = {0};
     size_t room = 0;
     for (size_t k = 0; k < d->n_task; k++) room += d->task[k].n_fit;
@@ -303,22 +316,24 @@ cdmpp_status cd_online_adapt_wide_fit(cd_online_adapt_device *d, cdmpp_err *err)
     cdmpp_status st = fit(d, like_level, &like, room, err);
     if (!st) st = fit(d, any_level, &any, room, err);
     if (st) {
-        cd_online_adapt_wide_free(&like);
-        cd_online_adapt_wide_free(&any);
+        online_adapt_wide_free(&like);
+        online_adapt_wide_free(&any);
         return st;
     }
     const bool far_off = evidence(&any) > evidence(&like) + clearly;
-    cd_online_adapt_wide_free(&d->wide);
+    online_adapt_wide_free(&d->wide);
     d->wide = far_off ? any : like;
-    cd_online_adapt_wide_free(far_off ? &like : &any);
+    online_adapt_wide_free(far_off ? &like : &any);
     d->wide.scale = agreement_wide(&d->wide);
     move_tasks(d);
     return CDMPP_OK;
 }
 
-void cd_online_adapt_wide_posterior(const cd_online_adapt_wide *w,
-                                    const cd_online_adapt_item *program, double *mean,
-                                    double *variance) {
+/* What a program's error has in common with those of all tasks, ln s, and the variance that is left
+ * of it. */
+static void online_adapt_wide_posterior(const cd_online_adapt_wide *w,
+                                        const cd_online_adapt_item *program, double *mean,
+                                        double *variance) {
     double k[MOST], taken = 0;
     *mean = 0;
     for (size_t i = 0; i < w->n; i++) {
@@ -377,7 +392,7 @@ void cd_online_adapt_free(cd_online_adapt *a) {
     for (size_t d = 0; d < a->n_device; d++) {
         for (size_t k = 0; k < a->device[d].n_task; k++) free_task(&a->device[d].task[k]);
         cd_mem_free(a->device[d].task);
-        cd_online_adapt_wide_free(&a->device[d].wide);
+        online_adapt_wide_free(&a->device[d].wide);
         cd_mem_free(a->device[d].name);
     }
     cd_mem_free(a->device);
@@ -460,7 +475,7 @@ cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool un
 /* Where it fails the tasks count as not fitted: their fit without what is shared would explain it
  * twice. */
 static cdmpp_status fit_wide(cd_online_adapt_device *d, cdmpp_err *err) {
-    const cdmpp_status st = cd_online_adapt_wide_fit(d, err);
+    const cdmpp_status st = online_adapt_wide_fit(d, err);
     for (size_t k = 0; st && k < d->n_task; k++) d->task[k].changed = true;
     return st;
 }
@@ -472,11 +487,11 @@ cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err) {
         for (size_t k = 0; k < a->device[d].n_task; k++) {
             cd_online_adapt_task *t = &a->device[d].task[k];
             if (!t->changed || !t->n) continue;
-            CD_TRY(cd_online_adapt_fit_task(t, err));
+            CD_TRY(online_adapt_fit_task(t, err));
             any = true;
         }
         if (any && a->device[d].unknown) CD_TRY(fit_wide(&a->device[d], err));
-        else if (any) cd_online_adapt_fit_shift(&a->device[d]);
+        else if (any) online_adapt_fit_shift(&a->device[d]);
     }
     return CDMPP_OK;
 }
@@ -497,8 +512,8 @@ bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const c
     double mean = 0, left = 1, shared, wide = 0;
     if (!d) return false;
     shared = d->shift;
-    if (d->wide.n) cd_online_adapt_wide_posterior(&d->wide, &item, &shared, &wide);
-    if (t && t->n_fit) cd_online_adapt_posterior(t, &item, &mean, &left);
+    if (d->wide.n) online_adapt_wide_posterior(&d->wide, &item, &shared, &wide);
+    if (t && t->n_fit) online_adapt_posterior(t, &item, &mean, &left);
     if (d->wide.n)
         left = left * (t && t->n_fit ? 1 : d->wide.scale) + wide / (item.sigma * item.sigma);
     const double width = sqrt(left) * (p->rel_std > 0 ? item.sigma / p->rel_std : 1),

@@ -132,8 +132,9 @@ static cdmpp_status read_all(cd_online_adapt *a, cd_arena *m, const cd_json *roo
     return cd_online_adapt_fit(a, err);
 }
 
-cdmpp_status cd_online_adapt_take(const cd_json *root, const char *model, cd_online_adapt **out,
-                                  cdmpp_err *err) {
+/* The same of text that is parsed already. */
+static cdmpp_status online_adapt_take(const cd_json *root, const char *model, cd_online_adapt **out,
+                                      cdmpp_err *err) {
     cd_arena m = {0};
     cd_online_adapt *a = NULL;
     cdmpp_status st = cd_online_adapt_new(&a, err);
@@ -149,7 +150,7 @@ cdmpp_status cd_online_adapt_read(const char *text, size_t n, const char *model,
     cd_arena m = {0};
     const cd_json *root;
     cdmpp_status st = cd_json_parse(&m, text, n, &root, err);
-    if (!st) st = cd_online_adapt_take(root, model, out, err);
+    if (!st) st = online_adapt_take(root, model, out, err);
     cd_arena_free(&m);
     return st;
 }

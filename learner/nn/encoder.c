@@ -438,8 +438,9 @@ static void projection_back(const pass_back *a, cd_threads *pool) {
     cd_ops_colsum(a->r->dx, a->b->n_tok, e->d, cd_params_grad(a->p, e->proj_b));
 }
 
-void cd_encoder_backward(const cd_encoder *e, cd_params *p, cd_encoder_run *r, const cd_batch *b,
-                         cd_threads *pool) {
+/* r->dx holds the gradient of r->y and is overwritten. */
+static void encoder_backward(const cd_encoder *e, cd_params *p, cd_encoder_run *r,
+                             const cd_batch *b, cd_threads *pool) {
     pass_back a = {.e = e, .p = p, .r = r, .b = b};
     if (e->pre_norm) last_norm_back(&a);
     for (size_t k = e->n; k-- > 0;) {
@@ -577,7 +578,7 @@ static void backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_thread
         cd_net_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out, st->din);
         gather(net, b, st, pool, true);
     }
-    cd_encoder_backward(&net->enc, &net->params, &st->enc, b, pool);
+    encoder_backward(&net->enc, &net->params, &st->enc, b, pool);
 }
 
 const cd_net_type cd_net_tsf = {"transformer", build, plan, forward, backward};

@@ -33,7 +33,8 @@ static void add_leaf(cd_lstm *l, cd_params *p, const cd_net_config *s) {
     cd_mlp_add(&l->leaf, p, "encoder.leaf", (size_t)s->ff, l->w, true);
 }
 
-void cd_lstm_build(cd_lstm *l, cd_params *p, const cd_net_config *s, size_t in) {
+/* Registers the parameters; `in` columns of a token. */
+static void lstm_build(cd_lstm *l, cd_params *p, const cd_net_config *s, size_t in) {
     /* levels differ in size, down to one node: no statistics over their rows */
     const cd_net_norm norm = s->norm == CD_NORM_BATCH ? CD_NORM_LAYER : s->norm;
     *l = (cd_lstm){.in = in, .w = (size_t)s->width, .skip = s->skip};
@@ -55,10 +56,12 @@ static void plan_keep(cd_slab *s, size_t rows, size_t w, bool train, cd_lstm_kee
     k->late = train ? cd_slab_floats(s, rows * w) : NULL;
 }
 
-/* Sequences of a level never outnumber its nodes, so gradients of a step use the room of the
+/* Memory of a run: plans or carves.
+ *
+ * Sequences of a level never outnumber its nodes, so gradients of a step use the room of the
  * nodes. */
-void cd_lstm_plan(const cd_lstm *l, cd_slab *s, const cd_batch_dims *dims, bool train,
-                  cd_lstm_run *r) {
+static void lstm_plan(const cd_lstm *l, cd_slab *s, const cd_batch_dims *dims, bool train,
+                      cd_lstm_run *r) {
     const size_t w = l->w, rows = dims->n_tok + dims->n_node;
     float **of_node[] = {&r->dh, &r->dc, &r->dx};
     cd_mlp_plan(&l->leaf, s, dims->n_tok, train, &r->leaf);
@@ -77,8 +80,9 @@ void cd_lstm_plan(const cd_lstm *l, cd_slab *s, const cd_batch_dims *dims, bool 
 }
 
 /* ---- groups ---- */
-cd_lstm_group cd_lstm_level(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t,
-                            size_t level) {
+/* The children of a level's nodes; the own leaves of a tile's nodes. */
+static cd_lstm_group lstm_level(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t,
+                                size_t level) {
     return (cd_lstm_group){.cell = &l->nodes,
                            .keep = &r->nodes,
                            .steps = &t->child,
@@ -88,8 +92,8 @@ cd_lstm_group cd_lstm_level(const cd_lstm *l, const cd_lstm_run *r, const cd_pro
                            .n = t->level[level + 1] - t->level[level]};
 }
 
-cd_lstm_group cd_lstm_leaves(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t,
-                             size_t tile) {
+static cd_lstm_group lstm_leaves(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t,
+                                 size_t tile) {
     return (cd_lstm_group){.cell = &l->leaves,
                            .keep = &r->leaves,
                            .steps = &t->leaf,
@@ -99,13 +103,15 @@ cd_lstm_group cd_lstm_leaves(const cd_lstm *l, const cd_lstm_run *r, const cd_pr
                            .column = l->w};
 }
 
-size_t cd_lstm_children(const cd_lstm_group *g, size_t i) {
+/* Children of node i of a level. */
+static size_t lstm_children(const cd_lstm_group *g, size_t i) {
     size_t n = 0;
     while (g->first + n < g->end && i < g->steps->width[g->first + n]) n++;
     return n;
 }
 
-cd_mlp_run cd_lstm_merge(const cd_lstm *l, const cd_lstm_run *r, const cd_lstm_group *level) {
+/* The merge MLP at the nodes of a level. */
+static cd_mlp_run lstm_merge(const cd_lstm *l, const cd_lstm_run *r, const cd_lstm_group *level) {
     return cd_mlp_part(&l->merge, &r->merge, r->m + level->node * 2 * l->w, level->node, level->n);
 }
 
@@ -152,14 +158,14 @@ static void step(const pass *a, const cd_lstm_group *g, size_t s) {
 /* With `skip`, the mean of the children is added to the merge MLP's output. */
 static void level(const pass *a, size_t number) {
     const size_t w = a->l->w;
-    const cd_lstm_group g = cd_lstm_level(a->l, a->r, &a->b->tree, number);
-    cd_mlp_run merge = cd_lstm_merge(a->l, a->r, &g);
+    const cd_lstm_group g = lstm_level(a->l, a->r, &a->b->tree, number);
+    cd_mlp_run merge = lstm_merge(a->l, a->r, &g);
     float *v = a->r->v + (a->b->n_tok + g.node) * w;
     for (size_t s = g.first; s < g.end; s++) step(a, &g, s);
     memcpy(v, cd_mlp_forward(&a->l->merge, a->p, &merge, NULL, merge.x, merge.n, merge.in),
            g.n * w * sizeof *v);
     for (size_t i = 0; a->l->skip && i < g.n; i++) {
-        const size_t children = cd_lstm_children(&g, i);
+        const size_t children = lstm_children(&g, i);
         for (size_t c = 0; c < children; c++)
             cd_ops_axpy(v + i * w, 1.0f / (float)children,
                         a->r->nodes.x + (g.steps->at[g.first + c] + i) * w, w);
@@ -171,7 +177,7 @@ static void level(const pass *a, size_t number) {
 static void tile_forward(void *ctx, size_t tile, int worker) {
     const pass *a = ctx;
     const cd_program_tree *t = &a->b->tree;
-    const cd_lstm_group leaves = cd_lstm_leaves(a->l, a->r, t, tile);
+    const cd_lstm_group leaves = lstm_leaves(a->l, a->r, t, tile);
     const size_t w = a->l->w, beg = t->tile_level[tile], end = t->tile_level[tile + 1],
                  node = t->level[beg];
     (void)worker;
@@ -183,8 +189,9 @@ static void tile_forward(void *ctx, size_t tile, int worker) {
         memcpy(a->out + p * w, a->r->v + (a->b->n_tok + t->root[p]) * w, w * sizeof *a->out);
 }
 
-void cd_lstm_forward(const cd_lstm *l, const cd_params *p, cd_lstm_run *r, const cd_batch *b,
-                     cd_threads *pool, float *out) {
+/* out (b->n, w): vectors of the roots. */
+static void lstm_forward(const cd_lstm *l, const cd_params *p, cd_lstm_run *r, const cd_batch *b,
+                         cd_threads *pool, float *out) {
     pass a = {l, p, r, b, out};
     memcpy(r->v, cd_mlp_forward(&l->leaf, p, &r->leaf, pool, b->tok, b->n_tok, l->in),
            b->n_tok * l->w * sizeof *r->v);
@@ -231,7 +238,7 @@ static void give(const pass_back *a, const cd_lstm_group *g, size_t s, const roo
         }
         memcpy(dv, m->dx + i * w, w * sizeof *dv);
         if (a->l->skip)
-            cd_ops_axpy(dv, 1.0f / (float)cd_lstm_children(g, i),
+            cd_ops_axpy(dv, 1.0f / (float)lstm_children(g, i),
                         a->r->dv + (a->b->n_tok + g->node + i) * w, w);
     }
 }
@@ -254,8 +261,8 @@ static void step_back(const pass_back *a, const cd_lstm_group *g, size_t s, cons
 
 static void level_back(const pass_back *a, size_t number, float *sums, const room *m) {
     const size_t w = a->l->w, last = a->l->merge.n - 1;
-    const cd_lstm_group g = cd_lstm_level(a->l, a->r, &a->b->tree, number);
-    cd_mlp_run merge = cd_lstm_merge(a->l, a->r, &g);
+    const cd_lstm_group g = lstm_level(a->l, a->r, &a->b->tree, number);
+    cd_mlp_run merge = lstm_merge(a->l, a->r, &g);
     memcpy(merge.dz[last], a->r->dv + (a->b->n_tok + g.node) * w, g.n * w * sizeof *merge.dz[last]);
     cd_mlp_part_backward(&a->l->merge, a->p, &merge, sums, a->r->dm + g.node * 2 * w);
     for (size_t s = g.end; s-- > g.first;) step_back(a, &g, s, m);
@@ -266,7 +273,7 @@ static void level_back(const pass_back *a, size_t number, float *sums, const roo
 static void tile_backward(void *ctx, size_t tile, int worker) {
     const pass_back *a = ctx;
     const cd_program_tree *t = &a->b->tree;
-    const cd_lstm_group leaves = cd_lstm_leaves(a->l, a->r, t, tile);
+    const cd_lstm_group leaves = lstm_leaves(a->l, a->r, t, tile);
     const size_t w = a->l->w, n_sums = cd_mlp_n_sums(&a->l->merge),
                  node = t->level[t->tile_level[tile]] * w;
     const room m = {a->r->dx + node, a->r->dh + node, a->r->dc + node};
@@ -312,8 +319,9 @@ static void cell_weights(const pass_back *a, const cd_lstm_cell *cell, const cd_
     cd_ops_each(pool, q.tiles, bias_tile, &q);
 }
 
-void cd_lstm_backward(const cd_lstm *l, cd_params *p, cd_lstm_run *r, const cd_batch *b,
-                      cd_threads *pool, const float *d_out) {
+/* d_out: gradient of out. */
+static void lstm_backward(const cd_lstm *l, cd_params *p, cd_lstm_run *r, const cd_batch *b,
+                          cd_threads *pool, const float *d_out) {
     const cd_program_tree *t = &b->tree;
     pass_back a = {l, p, r, b, d_out};
     cd_ops_each(pool, t->n_tile, tile_backward, &a);
@@ -329,14 +337,14 @@ void cd_lstm_backward(const cd_lstm *l, cd_params *p, cd_lstm_run *r, const cd_b
 static void build(cd_net *net) {
     cd_net_config tail = net->spec;
     tail.head_first = tail.head_depth = 0; /* they are the leaf MLP's */
-    cd_lstm_build(&net->lstm, &net->params, &net->spec, net->w_tok);
+    lstm_build(&net->lstm, &net->params, &net->spec, net->w_tok);
     cd_net_tail_build(&net->tail, &net->params, &tail, net->lstm.w,
                       tail.device ? (size_t)tail.w_dev : 0, net->w_prog);
 }
 
 static void plan(const cd_net *net, cd_net_state *st) {
     const size_t n = st->dims.n;
-    cd_lstm_plan(&net->lstm, &st->slab, &st->dims, st->train, &st->lstm);
+    lstm_plan(&net->lstm, &st->slab, &st->dims, st->train, &st->lstm);
     cd_net_tail_plan(&net->tail, &st->slab, n, n, st->train, &st->tail);
     st->in = cd_slab_floats(&st->slab, n * net->lstm.w);
     st->din = st->train ? cd_slab_floats(&st->slab, n * net->lstm.w) : NULL;
@@ -355,7 +363,7 @@ static void add_trips(const cd_net *net, const cd_batch *b, float *out) {
 
 static void forward(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
                     float *out, float *latent) {
-    cd_lstm_forward(&net->lstm, &net->params, &st->lstm, b, pool, st->in);
+    lstm_forward(&net->lstm, &net->params, &st->lstm, b, pool, st->in);
     cd_net_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->in, b->n, net->lstm.w,
                         NULL, out);
     if (net->spec.trips) add_trips(net, b, out);
@@ -366,7 +374,7 @@ static void backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_thread
                      const float *d_out, const float *d_latent) {
     cd_net_tail_begin_backward(&st->tail, b->n * cd_net_n_latent(net), d_latent);
     cd_net_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out, st->din);
-    cd_lstm_backward(&net->lstm, &net->params, &st->lstm, b, pool, st->din);
+    lstm_backward(&net->lstm, &net->params, &st->lstm, b, pool, st->din);
 }
 
 const cd_net_type cd_net_lstm = {"lstm", build, plan, forward, backward};

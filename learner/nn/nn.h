@@ -213,9 +213,6 @@ void cd_encoder_plan(const cd_encoder *e, cd_slab *s, const cd_batch_dims *dims,
 /* Leaves r->y (b->n_tok, d). */
 void cd_encoder_forward(const cd_encoder *e, const cd_params *p, cd_encoder_run *r,
                         const cd_batch *b, cd_threads *pool);
-/* r->dx holds the gradient of r->y and is overwritten. */
-void cd_encoder_backward(const cd_encoder *e, cd_params *p, cd_encoder_run *r, const cd_batch *b,
-                         cd_threads *pool);
 
 /* Tiles of whole programs with about 256 rows. */
 typedef struct cd_encoder_tile {

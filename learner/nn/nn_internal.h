@@ -46,18 +46,6 @@ typedef struct cd_lstm_run {
     float *sums;         /* (tiles, those of the merge MLP) */
 } cd_lstm_run;
 
-/* Registers the parameters; `in` columns of a token. */
-void cd_lstm_build(cd_lstm *l, cd_params *p, const cd_net_config *s, size_t in);
-/* Memory of a run: plans or carves. */
-void cd_lstm_plan(const cd_lstm *l, cd_slab *s, const cd_batch_dims *dims, bool train,
-                  cd_lstm_run *r);
-/* out (b->n, w): vectors of the roots. */
-void cd_lstm_forward(const cd_lstm *l, const cd_params *p, cd_lstm_run *r, const cd_batch *b,
-                     cd_threads *pool, float *out);
-/* d_out: gradient of out. */
-void cd_lstm_backward(const cd_lstm *l, cd_params *p, cd_lstm_run *r, const cd_batch *b,
-                      cd_threads *pool, const float *d_out);
-
 /* ---- parts, for lstm_back.c ---- */
 /* Sequences that go through an LSTM side by side: nodes of a level with their children,
  * nodes of a tile with their leaves. */
@@ -70,19 +58,10 @@ typedef struct cd_lstm_group {
     size_t node, n;      /* of a level: its nodes */
     size_t column;       /* of the last h in m */
 } cd_lstm_group;
-/* The children of a level's nodes; the own leaves of a tile's nodes. */
-cd_lstm_group cd_lstm_level(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t,
-                            size_t level);
-cd_lstm_group cd_lstm_leaves(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t,
-                             size_t tile);
 /* The node that a sequence belongs to. */
 static inline size_t cd_lstm_node(const cd_lstm_group *g, size_t sequence) {
     return g->own ? g->own[sequence] : g->node + sequence;
 }
-/* Children of node i of a level. */
-size_t cd_lstm_children(const cd_lstm_group *g, size_t i);
-/* The merge MLP at the nodes of a level. */
-cd_mlp_run cd_lstm_merge(const cd_lstm *l, const cd_lstm_run *r, const cd_lstm_group *level);
 
 /* net_internal -- a network in memory: the table of its kinds and the parts that they share. */
 

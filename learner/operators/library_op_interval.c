@@ -31,8 +31,10 @@ static int by_r(const void *a, const void *b) {
     return (x->r > y->r) - (x->r < y->r);
 }
 
-/* Half of what devices differ by depends on how far they are: docs/internals/learner-choices.md. */
-double cd_library_op_grow(double distance, double far) {
+/* By what between^2 grows at a distance.
+ *
+ * Half of what devices differ by depends on how far they are: docs/internals/learner-choices.md. */
+static double library_op_grow(double distance, double far) {
     return far > 0 && distance >= 0 ? (1 + distance / far) / 2 : 1;
 }
 
@@ -59,7 +61,7 @@ static void split(cd_library_op_point *p, size_t n, double far, double *between,
         for (end = i; end < n && p[end].group == p[i].group; end++) w += p[end].weight;
         take_mean(p + i, end - i, &mean, &variance);
         *between += w * fmax(0, mean * mean - variance / (double)(end - i)) /
-                    cd_library_op_grow(p[i].distance, far);
+                    library_op_grow(p[i].distance, far);
         *rest += w * variance;
         weight += w;
     }
@@ -83,9 +85,12 @@ static void add_knot(cd_library_op_point *p, size_t n, bool common, cd_library_o
     s->scale[s->n_knot++] = fmax(sqrt(square), LEAST_SCALE);
 }
 
-/* Knots hold the same number of points each. */
-void cd_library_op_knots_fit(cd_library_op_point *p, size_t n, bool common,
-                             cd_library_op_spread *s) {
+/* Knots of points that come in any order; with `common` the means of devices leave p[].r and go to
+ * s->between.
+ *
+ * Knots hold the same number of points each. */
+static void library_op_knots_fit(cd_library_op_point *p, size_t n, bool common,
+                                 cd_library_op_spread *s) {
     const size_t most = n / ROWS_A_KNOT;
     const size_t want = most < 1 ? 1 : most > CD_LIBRARY_OP_KNOTS ? CD_LIBRARY_OP_KNOTS : most;
     qsort(p, n, sizeof *p, by_at);
@@ -93,7 +98,8 @@ void cd_library_op_knots_fit(cd_library_op_point *p, size_t n, bool common,
         add_knot(p + k * n / want, (k + 1) * n / want - k * n / want, common, s);
 }
 
-void cd_library_op_knots_rise(cd_library_op_spread *s) {
+/* What is farther away is never better known. */
+static void library_op_knots_rise(cd_library_op_spread *s) {
     for (size_t k = 1; k < s->n_knot; k++) {
         s->scale[k] = fmax(s->scale[k], s->scale[k - 1]);
         s->between[k] = fmax(s->between[k], s->between[k - 1]);
@@ -119,8 +125,10 @@ static double value_at(const cd_library_op_spread *s, const double *v, double at
     return v[k - 1] * pow(v[k] / v[k - 1], t);
 }
 
-/* One point more at the far end makes up for the points being few. */
-void cd_library_op_knots_times(cd_library_op_point *p, size_t n, cd_library_op_spread *s) {
+/* Weighted quantiles of |p[].r| / scale.
+ *
+ * One point more at the far end makes up for the points being few. */
+static void library_op_knots_times(cd_library_op_point *p, size_t n, cd_library_op_spread *s) {
     double total = 0, sum = 0;
     for (size_t i = 0; i < n; i++) {
         p[i].r = fabs(p[i].r) / value_at(s, s->scale, p[i].at);
@@ -159,7 +167,7 @@ static void parts_at(const cd_library_op_spread *s, double predicted_s,
     const bool other = a->other && s->other_freedom > 0;
     *rest = value_at(s, s->scale, at) * (other ? s->other[1] : 1);
     *between = s->freedom > 0
-                   ? value_at(s, s->between, at) * sqrt(cd_library_op_grow(a->distance, s->far)) *
+                   ? value_at(s, s->between, at) * sqrt(library_op_grow(a->distance, s->far)) *
                          (other ? s->other[0] : 1)
                    : 0;
 }
@@ -202,6 +210,9 @@ static double mean_square(const double *v, size_t n) {
     return fmax(sum, LEAST_SQUARE);
 }
 
+static size_t library_op_entries_raw(cd_library_op_entries *f, const cd_library_op_want *w,
+                                     double far, cd_library_op_spread *s);
+
 /* The median: a class that no tree extrapolates well, or whose devices agree by chance, says little
  * of the others. */
 static void pool_classes(cd_library_op_entries *f, cd_library_op_held held,
@@ -212,7 +223,7 @@ static void pool_classes(cd_library_op_entries *f, cd_library_op_held held,
         cd_library_op_spread s;
         const cd_library_op_want w = {held, 1u << c, CD_LIBRARY_OP_ANY_DEVICE,
                                       CD_LIBRARY_OP_ANY_DEVICE};
-        of[c].any = cd_library_op_entries_raw(f, &w, -1, &s) && s.n_device > 1;
+        of[c].any = library_op_entries_raw(f, &w, -1, &s) && s.n_device > 1;
         if (!of[c].any) continue;
         of[c] =
             (base){mean_square(s.between, s.n_knot), mean_square(s.scale, s.n_knot), s.far, true};
@@ -231,7 +242,7 @@ static void add(cd_library_op_entries *f, const base of[CD_N_LIBRARY_OP_CLASS],
     for (uint32_t c = 0; c < CD_N_LIBRARY_OP_CLASS; c++) {
         cd_library_op_spread s;
         w.classes = 1u << c;
-        if (!of[c].any || !cd_library_op_entries_raw(f, &w, of[c].far, &s)) continue;
+        if (!of[c].any || !library_op_entries_raw(f, &w, of[c].far, &s)) continue;
         to->between += mean_square(s.between, s.n_knot) / of[c].between;
         to->rest += mean_square(s.scale, s.n_knot) / of[c].rest;
         to->n++;
@@ -276,7 +287,8 @@ static void pool_stacks(cd_library_op_entries *f, const base of[CD_N_LIBRARY_OP_
     }
 }
 
-void cd_library_op_entries_pool(cd_library_op_entries *f) {
+/* Fill f->prior, f->other. */
+static void library_op_entries_pool(cd_library_op_entries *f) {
     base large[CD_N_LIBRARY_OP_CLASS] = {{0}}, device[CD_N_LIBRARY_OP_CLASS] = {{0}};
     f->prior[CD_LIBRARY_OP_HELD_ROW] = 0;
     pool_classes(f, CD_LIBRARY_OP_HELD_LARGE, large);
@@ -328,8 +340,11 @@ static double mean_distance(const cd_library_op_point *p, size_t n) {
     return sum / weight;
 }
 
-size_t cd_library_op_entries_raw(cd_library_op_entries *f, const cd_library_op_want *w, double far,
-                                 cd_library_op_spread *s) {
+/* Scales of the wanted residuals, before other classes count; the points are f->p, less what the
+ * rows of a device have in common. far: as in the entry; below 0: the mean of these residuals.
+ * Returns how many; 0: too few. */
+static size_t library_op_entries_raw(cd_library_op_entries *f, const cd_library_op_want *w,
+                                     double far, cd_library_op_spread *s) {
     const bool large = w->held == CD_LIBRARY_OP_HELD_LARGE,
                alone = w->held == CD_LIBRARY_OP_HELD_ROW;
     size_t n = 0;
@@ -347,7 +362,7 @@ size_t cd_library_op_entries_raw(cd_library_op_entries *f, const cd_library_op_w
     s->n_row = n;
     s->n_device = weigh(f->p, n);
     s->far = far < 0 ? mean_distance(f->p, n) : far;
-    cd_library_op_knots_fit(f->p, n, !alone && (!large || s->n_device > 1), s);
+    library_op_knots_fit(f->p, n, !alone && (!large || s->n_device > 1), s);
     return n;
 }
 
@@ -382,12 +397,12 @@ static cdmpp_status fit_one(cd_library_op_entries *f, cd_library_op_held held, u
                             uint32_t device, cdmpp_err *err) {
     const cd_library_op_want w = {held, classes, device, CD_LIBRARY_OP_ANY_DEVICE};
     cd_library_op_spread s;
-    const size_t n = cd_library_op_entries_raw(f, &w, -1, &s);
+    const size_t n = library_op_entries_raw(f, &w, -1, &s);
     if (!n || (device != CD_LIBRARY_OP_ANY_DEVICE && n < MIN_OF_DEVICE)) return CDMPP_OK;
     if (held == CD_LIBRARY_OP_HELD_DEVICE && s.n_device < MIN_DEVICES) return CDMPP_OK;
     if (s.between[0] > 0) pool(f, &s);
-    if (held == CD_LIBRARY_OP_HELD_LARGE) cd_library_op_knots_rise(&s);
-    cd_library_op_knots_times(f->p, n, &s);
+    if (held == CD_LIBRARY_OP_HELD_LARGE) library_op_knots_rise(&s);
+    library_op_knots_times(f->p, n, &s);
     return put(f, &s, err);
 }
 
@@ -403,14 +418,16 @@ static cd_library_op_held entry_of(cd_library_op_held h) {
     return h == CD_LIBRARY_OP_HELD_STACK ? CD_LIBRARY_OP_HELD_DEVICE : h;
 }
 
-/* From narrow to wide; a class alone in a wider entry is asked for before all classes. What a
+/* All entries into f->out. Errors: ENOMEM.
+ *
+ * From narrow to wide; a class alone in a wider entry is asked for before all classes. What a
  * device has in common with itself is one draw, so only rows of like sizes have entries of one
  * device. */
-cdmpp_status cd_library_op_entries_fit(cd_library_op_entries *f, cdmpp_err *err) {
+static cdmpp_status library_op_entries_fit(cd_library_op_entries *f, cdmpp_err *err) {
     static const uint32_t products =
                               1u << CD_LIBRARY_OP_CLASS_BMM | 1u << CD_LIBRARY_OP_CLASS_LINEAR,
                           all = (1u << CD_N_LIBRARY_OP_CLASS) - 1;
-    if (!f->without || f->without->held != CD_LIBRARY_OP_HELD_ROW) cd_library_op_entries_pool(f);
+    if (!f->without || f->without->held != CD_LIBRARY_OP_HELD_ROW) library_op_entries_pool(f);
     for (int h = 0; h < CD_LIBRARY_OP_N_ENTRY; h++) {
         const cd_library_op_held held = (cd_library_op_held)h;
         if (f->without && held != entry_of(f->without->held)) continue;
@@ -431,7 +448,7 @@ cdmpp_status cd_library_op_spread_fit(const cd_library_op_residual *r, size_t n,
     *n_out = 0;
     cdmpp_status st = CDMPP_OK;
     if (!f.p) st = CD_FAIL(err, ENOMEM, "%zu residuals", n);
-    if (!st) st = cd_library_op_entries_fit(&f, err);
+    if (!st) st = library_op_entries_fit(&f, err);
     if (!st && !(*out = CD_NEWN(a, cd_library_op_spread, f.n_out + 1)))
         st = CD_FAIL(err, ENOMEM, "%zu intervals", f.n_out);
     if (!st && f.n_out) memcpy(*out, f.out, f.n_out * sizeof *f.out);
@@ -491,7 +508,7 @@ cdmpp_status cd_library_op_spread_check(const cd_library_op_residual *r, size_t 
         const cd_library_op_residual without = {.held = held, .part = part};
         f.without = &without;
         f.n_out = 0;
-        st = cd_library_op_entries_fit(&f, err);
+        st = library_op_entries_fit(&f, err);
         if (!st) count(&f, level, out);
     }
     cd_mem_free(f.p);

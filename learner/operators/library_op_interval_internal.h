@@ -32,24 +32,4 @@ typedef struct cd_library_op_entries {
     size_t n_out, room;
 } cd_library_op_entries;
 
-/* All entries into f->out. Errors: ENOMEM. */
-cdmpp_status cd_library_op_entries_fit(cd_library_op_entries *f, cdmpp_err *err);
-/* Scales of the wanted residuals, before other classes count; the points are f->p, less what the
- * rows of a device have in common. far: as in the entry; below 0: the mean of these residuals.
- * Returns how many; 0: too few. */
-size_t cd_library_op_entries_raw(cd_library_op_entries *f, const cd_library_op_want *w, double far,
-                                 cd_library_op_spread *s);
-/* Fill f->prior, f->other. */
-void cd_library_op_entries_pool(cd_library_op_entries *f);
-
-/* Knots of points that come in any order; with `common` the means of devices leave p[].r and go to
- * s->between. */
-void cd_library_op_knots_fit(cd_library_op_point *p, size_t n, bool common,
-                             cd_library_op_spread *s);
-/* What is farther away is never better known. */
-void cd_library_op_knots_rise(cd_library_op_spread *s);
-/* Weighted quantiles of |p[].r| / scale. */
-void cd_library_op_knots_times(cd_library_op_point *p, size_t n, cd_library_op_spread *s);
-/* By what between^2 grows at a distance. */
-double cd_library_op_grow(double distance, double far);
 #endif

@@ -293,8 +293,9 @@ void cd_library_op_record_sizes(const cd_library_op_record *r, double out[CD_LIB
     memcpy(out, size, sizeof size);
 }
 
-double cd_library_op_record_reach(const cd_library_op_record *r,
-                                  const double limit[CD_LIBRARY_OP_N_SIZE]) {
+/* Octaves by which the farthest size is above its limit, >= 0; limits that are 0 do not count. */
+static double library_op_record_reach(const cd_library_op_record *r,
+                                      const double limit[CD_LIBRARY_OP_N_SIZE]) {
     double size[CD_LIBRARY_OP_N_SIZE], most = 0;
     cd_library_op_record_sizes(r, size);
     for (size_t i = 0; i < CD_LIBRARY_OP_N_SIZE; i++)
@@ -319,7 +320,7 @@ bool cd_library_op_same_stack(const cd_device *a, const cd_device *b) {
 cd_library_op_apart cd_library_op_model_apart(const cd_library_op_model *m,
                                               const cd_library_op_record *r, const cd_device *d) {
     const cd_library_op_class class = cd_library_op_kind_class(r->kind);
-    cd_library_op_apart a = {.reach = cd_library_op_record_reach(r, m->largest[class]),
+    cd_library_op_apart a = {.reach = library_op_record_reach(r, m->largest[class]),
                              .distance = -1};
     if (cd_library_op_model_seen(m, r->kind, d)) return a;
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];

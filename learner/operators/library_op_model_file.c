@@ -47,7 +47,8 @@ static void put_one(cd_buf *b, const cd_library_op_model *m, const cd_library_op
     cd_buf_puts(b, "}");
 }
 
-void cd_library_op_spread_put(cd_buf *b, const cd_library_op_model *m) {
+/* Append the members "kinds", "dtypes" and "intervals", each with a comma behind it. */
+static void library_op_spread_put(cd_buf *b, const cd_library_op_model *m) {
     cd_buf_puts(b, "\"kinds\":[");
     for (size_t k = 0, n = 0; k < CD_N_LIBRARY_OP_KIND; k++)
         if (m->kind[k])
@@ -180,8 +181,10 @@ static void assume(cd_library_op_model *m) {
         m->kind[k] = m->largest[cd_library_op_kind_class((cd_library_op_kind)k)][0] > 0;
 }
 
-cdmpp_status cd_library_op_spread_read(cd_library_op_model *m, const cd_json *model,
-                                       cdmpp_err *err) {
+/* Fill kind, dtype and spread of a model whose devices and largest rows are read. Errors: ESCHEMA,
+ * ERANGE, ENOMEM. */
+static cdmpp_status library_op_spread_read(cd_library_op_model *m, const cd_json *model,
+                                           cdmpp_err *err) {
     const cd_json *kinds = cd_json_get(model, "kinds"), *dtypes = cd_json_get(model, "dtypes"),
                   *list = cd_json_get(model, "intervals");
     if (!kinds || !dtypes) assume(m);
@@ -218,7 +221,8 @@ static bool is_later(size_t offset) {
     return false;
 }
 
-void cd_library_op_feature_digest(char out[65]) {
+/* Hex digest of version, names and order of the features. */
+static void library_op_feature_digest(char out[65]) {
     cd_sha256 h;
     const char version[] = {'0' + CD_LIBRARY_OP_FEATURE_VERSION, '\n'};
     cd_sha256_init(&h);
@@ -262,7 +266,7 @@ static void put_sizes(cd_buf *b, const cd_library_op_model *m) {
 static void put_header(cd_buf *b, const cd_library_op_model *m,
                        const size_t bytes[CD_LIBRARY_OP_N_FAMILY][2], const char *provenance) {
     char digest[65];
-    cd_library_op_feature_digest(digest);
+    library_op_feature_digest(digest);
     cd_buf_putf(b,
                 "{\"schema\":\"cdmpp.model\",\"schema_version\":%d,\"model\":{\"kind\":"
                 "\"operators\",\"feature_version\":%d,"
@@ -277,7 +281,7 @@ static void put_header(cd_buf *b, const cd_library_op_model *m,
         cd_buf_putf(b, "%s%.17g", i ? "," : "", m->largest[i][0]);
     cd_buf_puts(b, "],");
     if (isfinite(m->largest[0][1])) put_sizes(b, m); /* a file without them was read */
-    cd_library_op_spread_put(b, m);
+    library_op_spread_put(b, m);
     cd_buf_puts(b, "\"parts\":[");
     for (size_t f = 0, n = 0; f < CD_LIBRARY_OP_N_FAMILY; f++)
         for (size_t s = 0; s < 2; s++)
@@ -419,7 +423,7 @@ static cdmpp_status check_kind(const cd_json *model, cdmpp_err *err) {
                        "and cdmpp-tune read it; library operators need "
                        "a model that cdmpp-train makes from their tables (data.kind: operators)");
     CD_TRY(cd_json_need_str(model, "feature_digest", &have, err));
-    cd_library_op_feature_digest(want);
+    library_op_feature_digest(want);
     if (cd_str_is(have, want)) return CDMPP_OK;
     return CD_FAIL(err, EMODEL,
                    "operator features: this program makes %.12s..., the model was trained on "
@@ -455,7 +459,7 @@ static cdmpp_status read_body(cd_library_op_model *m, const cd_json *model, cd_s
     CD_TRY(check_kind(model, err));
     CD_TRY(read_devices(m, model, err));
     CD_TRY(read_largest(m, model, err));
-    CD_TRY(cd_library_op_spread_read(m, model, err));
+    CD_TRY(library_op_spread_read(m, model, err));
     return read_parts(m, model, weights, err);
 }
 

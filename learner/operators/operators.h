@@ -232,9 +232,6 @@ double cd_library_op_record_work(const cd_library_op_record *r);
 /* 0 for a size that the time of the operator's class does not depend on: an elementwise operator
  * has work alone, softmax and layer norm have rows and their length. */
 void cd_library_op_record_sizes(const cd_library_op_record *r, double out[CD_LIBRARY_OP_N_SIZE]);
-/* Octaves by which the farthest size is above its limit, >= 0; limits that are 0 do not count. */
-double cd_library_op_record_reach(const cd_library_op_record *r,
-                                  const double limit[CD_LIBRARY_OP_N_SIZE]);
 /* Is one of the record's sizes above that of every training row of its class? */
 bool cd_library_op_model_beyond(const cd_library_op_model *m, const cd_library_op_record *r);
 
@@ -309,8 +306,6 @@ struct cd_library_op_model {
     cd_arena arena;
 };
 
-/* Hex digest of version, names and order of the features. */
-void cd_library_op_feature_digest(char out[65]);
 /* Append the file; `provenance`: more members of the header, "" or starting with a comma.
  * Errors: ENOMEM, EBACKEND. */
 cdmpp_status cd_library_op_model_encode(const cd_library_op_model *m, const char *provenance,

@@ -12,9 +12,11 @@ double cd_report_fig_quantile_at(int i) {
     return at[i];
 }
 
-/* Quantiles of the ratio first, then of its distance from 1: one array serves both. */
-cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, size_t n,
-                                  double *tmp) {
+/* Of the programs idx[0..n-1] of the part (NULL: all); `tmp` n doubles.
+ *
+ * Quantiles of the ratio first, then of its distance from 1: one array serves both. */
+static cd_report_dist report_fig_dist(const cd_report_part *p, const size_t *idx, size_t n,
+                                      double *tmp) {
     cd_report_dist d = {.n = n};
     double sum = 0, log_sum = 0;
     size_t in20 = 0;
@@ -109,6 +111,15 @@ static size_t cell(const cd_report_figures *f, double s) {
     return at < 0 ? 0 : at >= CD_REPORT_FIG_GRID ? CD_REPORT_FIG_GRID - 1 : (size_t)at;
 }
 
+static cdmpp_status report_fig_group_part(cd_report_figures *f, const cd_report *r,
+                                          cd_split_part part, cdmpp_err *err);
+
+static cdmpp_status report_fig_calibrate(cd_report_figures *f, const cd_report *r,
+                                         cd_split_part part, cdmpp_err *err);
+
+static cdmpp_status report_fig_resample(cd_report_figures *f, const cd_report *r,
+                                        cd_split_part part, cdmpp_err *err);
+
 /* The grid counts programs by logarithm of measured and predicted latency, for the density plot of
  * many programs. */
 static cdmpp_status part_of(cd_report_figures *f, const cd_report *r, cd_split_part part,
@@ -121,14 +132,14 @@ static cdmpp_status part_of(cd_report_figures *f, const cd_report *r, cd_split_p
         cd_mem_free(tmp);
         return CD_FAIL(err, ENOMEM, "figures of %zu programs", p->n);
     }
-    to->all = cd_report_fig_dist(p, NULL, p->n, tmp);
+    to->all = report_fig_dist(p, NULL, p->n, tmp);
     cumulate(p, to->cdf, tmp);
     cd_mem_free(tmp);
     for (size_t i = 0; i < p->n; i++)
         to->grid[cell(f, p->predicted_s[i]) * CD_REPORT_FIG_GRID + cell(f, p->measured_s[i])]++;
-    CD_TRY(cd_report_fig_group_part(f, r, part, err));
-    CD_TRY(cd_report_fig_calibrate(f, r, part, err));
-    return cd_report_fig_resample(f, r, part, err);
+    CD_TRY(report_fig_group_part(f, r, part, err));
+    CD_TRY(report_fig_calibrate(f, r, part, err));
+    return report_fig_resample(f, r, part, err);
 }
 
 cdmpp_status cd_report_figures_compute(cd_report_figures *f, const cd_report *r, cdmpp_err *err) {
@@ -216,7 +227,7 @@ static cdmpp_status deciles(cd_report_figures *f, const cd_report_part *p, resid
         }
         out->v[out->n++] =
             (cd_report_fig_group){.key = (uint32_t)k,
-                                  .d = cd_report_fig_dist(p, v->order + beg, end - beg, tmp),
+                                  .d = report_fig_dist(p, v->order + beg, end - beg, tmp),
                                   .sigma = sqrt(s / (double)(end - beg)),
                                   .observed = sqrt(r / (double)(end - beg))};
     }
@@ -283,8 +294,8 @@ static cdmpp_status calibrate(cd_report_figures *f, const cd_report_part *p, res
                       : CDMPP_OK;
 }
 
-cdmpp_status cd_report_fig_calibrate(cd_report_figures *f, const cd_report *r, cd_split_part part,
-                                     cdmpp_err *err) {
+static cdmpp_status report_fig_calibrate(cd_report_figures *f, const cd_report *r,
+                                         cd_split_part part, cdmpp_err *err) {
     const cd_report_part *p = &r->part[part];
     cd_report_fig_part *to = &f->part[part];
     to->interval_cover = to->interval_width = to->sigma_rank = NAN;
@@ -318,8 +329,8 @@ static double draw(const cd_report_fig_groups *task, uint64_t k) {
 
 /* A record split asks for other programs of known tasks: the mean's own error. Other
  * splits ask for other tasks, whose programs err together: tasks are resampled. */
-cdmpp_status cd_report_fig_resample(cd_report_figures *f, const cd_report *r, cd_split_part part,
-                                    cdmpp_err *err) {
+static cdmpp_status report_fig_resample(cd_report_figures *f, const cd_report *r,
+                                        cd_split_part part, cdmpp_err *err) {
     const cd_report_part *p = &r->part[part];
     cd_report_fig_part *to = &f->part[part];
     to->mape_low = to->mape_high = NAN;
@@ -401,7 +412,7 @@ static cdmpp_status group_by(grouping *g, const uint32_t *key, size_t n_key, cha
         out->v[out->n++] =
             (cd_report_fig_group){.name = name ? name[k] : NULL,
                                   .key = k,
-                                  .d = cd_report_fig_dist(g->p, s.idx + s.start[k], n, g->tmp)};
+                                  .d = report_fig_dist(g->p, s.idx + s.start[k], n, g->tmp)};
     }
     return CDMPP_OK;
 }
@@ -435,10 +446,8 @@ static cdmpp_status by_network(grouping *g, cd_report_fig_part *to, cdmpp_err *e
     for (uint32_t k = 0; k < r->n_network; k++) {
         const size_t n = collect(g, &s, k, seen, in_any, idx);
         if (n)
-            to->network.v[to->network.n++] =
-                (cd_report_fig_group){.name = r->network_name[k],
-                                      .key = k,
-                                      .d = cd_report_fig_dist(g->p, idx, n, g->tmp)};
+            to->network.v[to->network.n++] = (cd_report_fig_group){
+                .name = r->network_name[k], .key = k, .d = report_fig_dist(g->p, idx, n, g->tmp)};
     }
     for (size_t i = 0; i < g->p->n; i++) to->n_no_network += !in_any[g->p->task[i]];
     return CDMPP_OK;
@@ -459,8 +468,8 @@ static cdmpp_status all(grouping *g, cd_report_fig_part *to, cdmpp_err *err) {
     return by_network(g, to, err);
 }
 
-cdmpp_status cd_report_fig_group_part(cd_report_figures *f, const cd_report *r, cd_split_part part,
-                                      cdmpp_err *err) {
+static cdmpp_status report_fig_group_part(cd_report_figures *f, const cd_report *r,
+                                          cd_split_part part, cdmpp_err *err) {
     grouping g = {.f = f, .r = r, .p = &r->part[part]};
     const cdmpp_status st = all(&g, &f->part[part], err);
     cd_arena_free(&g.arena);

@@ -96,7 +96,7 @@ static void scatter(const cd_report_page *pg, cd_split_part part, bool big) {
     cd_buf_puts(pg->out, "</figure>\n");
 }
 
-void cd_report_plot_scatter(const cd_report_page *pg) {
+static void report_plot_scatter(const cd_report_page *pg) {
     cd_buf_puts(pg->out, "<div class=\"scatter\">");
     scatter(pg, pg->f->shown, true);
     for (int p = CD_SPLIT_N_PART - 1; p >= 0; p--)
@@ -106,7 +106,7 @@ void cd_report_plot_scatter(const cd_report_page *pg) {
 }
 
 /* ---- how large ---- */
-void cd_report_plot_cdf(const cd_report_page *pg) {
+static void report_plot_cdf(const cd_report_page *pg) {
     double x[CD_REPORT_FIG_N_CDF];
     for (int i = 0; i < CD_REPORT_FIG_N_CDF; i++) x[i] = cd_report_fig_cdf_x(i);
     const cd_plot p = {pg->out, 500, 380, 68, 14, 10, 44, {0.001, 10, true}, {0, 1, false}};
@@ -140,7 +140,7 @@ void cd_report_plot_cdf(const cd_report_page *pg) {
 }
 
 /* ---- where ---- */
-void cd_report_plot_decades(const cd_report_page *pg) {
+static void report_plot_decades(const cd_report_page *pg) {
     const cd_report_fig_groups *g = &pg->f->part[pg->f->shown].decade;
     double lo = 0.5, hi = 2;
     for (size_t i = 0; i < g->n; i++) {
@@ -219,7 +219,7 @@ static void task_marks(const cd_plot *p, const cd_report_fig_group *const *v, si
     cd_buf_puts(p->out, "\"/>\n");
 }
 
-void cd_report_plot_tasks(const cd_report_page *pg) {
+static void report_plot_tasks(const cd_report_page *pg) {
     const cd_report_fig_groups *g = &pg->f->part[pg->f->shown].task;
     const cd_report_fig_group **v = cd_mem_zalloc(g->n + 1, sizeof *v);
     size_t n = 0;
@@ -463,18 +463,18 @@ static void body(const cd_report_page *pg) {
     cards(pg);
     parts(pg);
     section(out, "predictions", "Predicted against measured");
-    cd_report_plot_scatter(pg);
+    report_plot_scatter(pg);
     section(out, "errors", "Errors");
     cd_buf_putf(out,
                 "<p class=\"note\">Where no legend says otherwise, everything below is about the "
                 "%s part.</p><div class=\"two\">",
                 cd_split_part_name(pg->f->shown));
-    cd_report_plot_cdf(pg);
-    cd_report_plot_decades(pg);
+    report_plot_cdf(pg);
+    report_plot_decades(pg);
     cd_buf_puts(out, "</div>\n");
     section(out, "where", "Where the errors are");
     cd_buf_puts(out, "<div class=\"two\">");
-    cd_report_plot_tasks(pg);
+    report_plot_tasks(pg);
     cd_report_table_decades(pg);
     cd_buf_puts(out, "</div>\n");
     cd_report_tables(pg);

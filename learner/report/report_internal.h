@@ -102,15 +102,6 @@ double cd_report_fig_z(double level);
 double cd_report_fig_decade_s(uint32_t k); /* its lower end, seconds; 0 for the first */
 
 /* ---- shared by trainfig*.c ---- */
-/* Of the programs idx[0..n-1] of the part (NULL: all); `tmp` n doubles. */
-cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, size_t n,
-                                  double *tmp);
-cdmpp_status cd_report_fig_group_part(cd_report_figures *f, const cd_report *r, cd_split_part part,
-                                      cdmpp_err *err);
-cdmpp_status cd_report_fig_calibrate(cd_report_figures *f, const cd_report *r, cd_split_part part,
-                                     cdmpp_err *err);
-cdmpp_status cd_report_fig_resample(cd_report_figures *f, const cd_report *r, cd_split_part part,
-                                    cdmpp_err *err);
 
 /* Tasks of fewer programs say little about tasks. */
 enum { CD_REPORT_MIN_PROGRAMS = 3 };
@@ -124,28 +115,18 @@ typedef struct cd_report_page {
 /* ---- text ---- */
 void cd_report_text_count(cd_buf *out, size_t n);       /* 12 345 with narrow spaces */
 void cd_report_text_percent(cd_buf *out, double share); /* 0.1234 -> 12.3 %; NaN -> a dash */
-void cd_report_text_signed(cd_buf *out, double share);  /* the same with its sign */
 void cd_report_text_number(cd_buf *out, double v, int digits);
 /* Labels of ticks. */
 void cd_report_text_seconds(double s, char *buf, size_t n); /* 1e-5 -> "10 us" with a mu */
 void cd_report_text_share(double v, char *buf, size_t n);   /* 0.05 -> "5 %" */
 void cd_report_text_times(double v, char *buf, size_t n);   /* 0.5 -> "x 0.5" */
 void cd_report_text_plain(double v, char *buf, size_t n);
-/* "10-100 us" of decade k. */
-void cd_report_text_decade(cd_buf *out, uint32_t k);
-/* A workload key without quotes, its hash cut to 8 digits. */
-void cd_report_text_task(cd_buf *out, const char *name);
 
 /* ---- pieces ---- */
-void cd_report_plot_scatter(const cd_report_page *pg);
-void cd_report_plot_cdf(const cd_report_page *pg);
-void cd_report_plot_decades(const cd_report_page *pg);
-void cd_report_plot_tasks(const cd_report_page *pg);
 void cd_report_tables(const cd_report_page *pg);
 void cd_report_table_decades(const cd_report_page *pg);
 void cd_report_calibration(const cd_report_page *pg);
 void cd_report_curves(const cd_report_page *pg);
 /* One entry of a legend above a plot: a line of class cls, then text. */
-void cd_report_legend(cd_buf *out, const char *cls, const char *text);
 void cd_report_legend_part(const cd_report_page *pg, cd_split_part part);
 #endif

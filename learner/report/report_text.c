@@ -25,7 +25,8 @@ void cd_report_text_percent(cd_buf *out, double share) {
     else cd_buf_putf(out, "%.*f" NNBSP "%%", share < 0.9995 ? 1 : 0, 100 * share);
 }
 
-void cd_report_text_signed(cd_buf *out, double share) {
+/* the same with its sign */
+static void report_text_signed(cd_buf *out, double share) {
     if (isnan(share)) {
         cd_buf_puts(out, DASH);
         return;
@@ -55,7 +56,8 @@ void cd_report_text_plain(double v, char *buf, size_t n) {
     snprintf(buf, n, "%.4g", fabs(v) < 1e-12 ? 0 : v);
 }
 
-void cd_report_text_decade(cd_buf *out, uint32_t k) {
+/* "10-100 us" of decade k. */
+static void report_text_decade(cd_buf *out, uint32_t k) {
     char lo[32], hi[32];
     cd_report_text_seconds(cd_report_fig_decade_s(k), lo, sizeof lo);
     cd_report_text_seconds(cd_report_fig_decade_s(k + 1), hi, sizeof hi);
@@ -64,8 +66,10 @@ void cd_report_text_decade(cd_buf *out, uint32_t k) {
     else cd_buf_putf(out, "%s" DASH "%s", lo, hi);
 }
 
-/* ["<32 digits>", [1, 56, 56, 64], ...] -> 8 digits, then the shapes: 1a2b3c4d [1,56,56,64] */
-void cd_report_text_task(cd_buf *out, const char *name) {
+/* A workload key without quotes, its hash cut to 8 digits.
+ *
+ * ["<32 digits>", [1, 56, 56, 64], ...] -> 8 digits, then the shapes: 1a2b3c4d [1,56,56,64] */
+static void report_text_task(cd_buf *out, const char *name) {
     static const char hex[] = "0123456789abcdef";
     char text[512];
     size_t n = 0;
@@ -93,7 +97,8 @@ void cd_report_text_task(cd_buf *out, const char *name) {
     cd_escape_xml(out, cd_str_of(text));
 }
 
-void cd_report_legend(cd_buf *out, const char *cls, const char *text) {
+/* One entry of a legend above a plot: a line of class cls, then text. */
+static void report_legend(cd_buf *out, const char *cls, const char *text) {
     cd_buf_putf(out,
                 "<span class=\"key\"><svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path "
                 "class=\"%s\" d=\"M1 5H25\"/></svg>",
@@ -107,7 +112,7 @@ void cd_report_legend_part(const cd_report_page *pg, cd_split_part part) {
     cd_buf_putf(&b, "%s, n = ", cd_split_part_name(part));
     cd_report_text_count(&b, pg->r->part[part].n);
     const char cls[] = {'l', ' ', 's', (char)('0' + part), '\0'};
-    cd_report_legend(pg->out, cls, b.p ? b.p : "");
+    report_legend(pg->out, cls, b.p ? b.p : "");
     cd_buf_free(&b);
 }
 
@@ -196,7 +201,7 @@ static void unsure(const cd_report_page *pg) {
         "size: the boxes should climb with the line. Rank correlation of uncertainty and error: ");
     cd_report_text_number(pg->out, f->sigma_rank, 2);
     cd_buf_puts(pg->out, ".<div class=\"keys\">");
-    cd_report_legend(pg->out, "expect", "median error if the uncertainty is right");
+    report_legend(pg->out, "expect", "median error if the uncertainty is right");
     cd_buf_puts(pg->out, "</div></figcaption>");
     cd_plot_begin(&p, "plot-uncertainty", "Error by predicted uncertainty",
                   "One box for each group, the surest first.");
@@ -365,7 +370,7 @@ static void legend(const cd_report_page *pg) {
     for (size_t k = 0; k < r->n_curve && k < N_KEY; k++) {
         char cls[24];
         snprintf(cls, sizeof cls, "c%zu", k % N_COLOUR);
-        cd_report_legend(out, cls, r->curve[k].name);
+        report_legend(out, cls, r->curve[k].name);
     }
     if (r->n_curve > N_KEY)
         cd_buf_putf(out, "<span class=\"key\">and %zu more</span>", r->n_curve - N_KEY);
@@ -483,7 +488,7 @@ static void cells(cd_buf *out, const cd_report_dist *d) {
     cd_buf_puts(out, "</td><td class=\"opt\">");
     cd_report_text_percent(out, d->within_20);
     cd_buf_puts(out, "</td><td class=\"opt\">");
-    cd_report_text_signed(out, d->ratio[2] - 1);
+    report_text_signed(out, d->ratio[2] - 1);
     cd_buf_puts(out, "</td>");
     spark(out, d);
     cd_buf_puts(out, "</tr>\n");
@@ -521,14 +526,14 @@ static void task_name(cd_buf *out, const cd_report_fig_group *g) {
     cd_buf_puts(out, "<code title=\"");
     cd_escape_xml(out, cd_str_of(g->name));
     cd_buf_puts(out, "\">");
-    cd_report_text_task(out, g->name);
+    report_text_task(out, g->name);
     cd_buf_puts(out, "</code>");
 }
 static void plain_name(cd_buf *out, const cd_report_fig_group *g) {
     cd_escape_xml(out, cd_str_of(g->name));
 }
 static void decade_name(cd_buf *out, const cd_report_fig_group *g) {
-    cd_report_text_decade(out, g->key);
+    report_text_decade(out, g->key);
 }
 static void range_name(cd_buf *out, const cd_report_fig_group *g) {
     cd_buf_puts(out, g->key ? "unlike the training programs" : "like the training programs");

@@ -15,7 +15,7 @@
 /* CUT_COLUMNS: of all rows that are cut together */
 enum { PAGE = 16 << 20, CUT_ROWS = 16384, CUT_COLUMNS = 8 };
 
-void cd_boost_side_free(cd_boost_side *s) {
+static void boost_side_free(cd_boost_side *s) {
     cd_xgb_data_free(s->data);
     cd_objective_end(&s->part);
     cd_arena_free(&s->arena);
@@ -180,8 +180,10 @@ static cdmpp_status at_once(cd_boost_side *s, const cd_xgb_data *bins, cdmpp_err
     return st;
 }
 
-cdmpp_status cd_boost_side_new(cd_boost_side *s, const cd_boost_set *set, const cd_booster *b,
-                               cdmpp_err *err) {
+/* s, one of b's: all but what the objective adds. By all ranks. Free s after an error too. Errors:
+ * EBACKEND, ENOMEM, ERANGE (fewer programs than ranks). */
+static cdmpp_status boost_side_new(cd_boost_side *s, const cd_boost_set *set, const cd_booster *b,
+                                   cdmpp_err *err) {
     const cd_process_group *ranks = b->run->ranks;
     cd_xgb_data *bins = NULL;
     s->set = set;
@@ -412,15 +414,15 @@ cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train,
     m->facts = cd_member_reads_facts(m->kind) ? (cd_facts_use)c->train_facts : CD_FACTS_USE_NONE;
     b.objective = (cd_objective_spec){m->objective, (cd_tree_loss)c->train_loss, c->train_eta,
                                       (cd_rank_loss)c->train_rank_loss};
-    cdmpp_status st = cd_boost_side_new(&b.train, train, &b, err);
-    if (!st) st = cd_boost_side_new(&b.valid, valid, &b, err);
+    cdmpp_status st = boost_side_new(&b.train, train, &b, err);
+    if (!st) st = boost_side_new(&b.valid, valid, &b, err);
     if (!st && run->rows) *run->rows += cd_xgb_data_rows(b.train.data);
     if (!st) fit_offset(&b.train, &b, m);
     if (!st) lay_offsets(&b.valid, &b, m->slope, m->bias);
     if (!st) st = begin(&b.train, &b, NULL, err);
     if (!st) st = begin(&b.valid, &b, &b.train, err);
     if (!st) st = grow(&b, err);
-    cd_boost_side_free(&b.train);
-    cd_boost_side_free(&b.valid);
+    boost_side_free(&b.train);
+    boost_side_free(&b.valid);
     return st;
 }

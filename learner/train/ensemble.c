@@ -279,10 +279,16 @@ cdmpp_status cd_member_checkpoint_write(const cd_member_checkpoint *k, const cd_
 /* Members for the order of a task's programs: trained like those for the seconds, under another
  * configuration, and weighed against them out of fold. */
 
-/* A folder of their own, for kinds and folds may be the same; what was trained before goes on from
+static cdmpp_status ensemble_members(const cd_training_set *t, const cd_ensemble_run *run,
+                                     cd_model *m, cdmpp_err *err);
+
+/* m->order, which all ranks train as they train the members of seconds; in `order` of the run's
+ * folder. Errors: those of ensemble_members.
+ *
+ * A folder of their own, for kinds and folds may be the same; what was trained before goes on from
  * members for the order. */
-cdmpp_status cd_order_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
-                            cdmpp_err *err) {
+static cdmpp_status order_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
+                                cdmpp_err *err) {
     const cd_config c = cd_config_of_order(t->c);
     cd_training_set set = *t;
     cd_ensemble_run with = *run;
@@ -297,7 +303,7 @@ cdmpp_status cd_order_train(const cd_training_set *t, const cd_ensemble_run *run
         snprintf(folder, n, "%s/order", run->folder);
         with.folder = folder;
     }
-    const cdmpp_status st = cd_ensemble_members(&set, &with, m->order, err);
+    const cdmpp_status st = ensemble_members(&set, &with, m->order, err);
     cd_mem_free(folder);
     return st;
 }
@@ -602,8 +608,10 @@ static cdmpp_status train_all(const cd_training_set *t, const cd_ensemble_run *r
     return st;
 }
 
-cdmpp_status cd_ensemble_members(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
-                                 cdmpp_err *err) {
+/* Kinds and members of m alone, by the configuration of t. Errors: those of training a member,
+ * EINTERRUPTED. */
+static cdmpp_status ensemble_members(const cd_training_set *t, const cd_ensemble_run *run,
+                                     cd_model *m, cdmpp_err *err) {
     cd_ensemble_run with = *run;
     cd_member_checkpoint keep;
     cdmpp_status st = cd_member_checkpoint_open(&keep, run->folder, t, run->start, err);
@@ -616,8 +624,8 @@ cdmpp_status cd_ensemble_members(const cd_training_set *t, const cd_ensemble_run
 cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
                                double **kind_log_s, cdmpp_err *err) {
     *kind_log_s = NULL;
-    CD_TRY(cd_ensemble_members(t, run, m, err));
-    if (t->c->model_order.n) CD_TRY(cd_order_train(t, run, m, err));
+    CD_TRY(ensemble_members(t, run, m, err));
+    if (t->c->model_order.n) CD_TRY(order_train(t, run, m, err));
     if (run->ranks && run->ranks->rank) return CDMPP_OK;
     double *k = cd_mem_zalloc(m->n_kind * t->n_oof + 1, sizeof *k);
     cdmpp_status st = k ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);

@@ -138,9 +138,10 @@ cdmpp_status cd_evaluate_answers(const cd_training_set *t, const cd_model *m, cd
     return run(&j, pool, err);
 }
 
-cdmpp_status cd_evaluate_unseen(const cd_training_set *t, const cd_model *m, cd_threads *pool,
-                                int fold, const uint32_t *program, size_t n,
-                                cd_model_prediction *out, cdmpp_err *err) {
+/* out (n) of programs program[0 .. n) by the members that never saw `fold`. */
+static cdmpp_status evaluate_unseen(const cd_training_set *t, const cd_model *m, cd_threads *pool,
+                                    int fold, const uint32_t *program, size_t n,
+                                    cd_model_prediction *out, cdmpp_err *err) {
     judging j = {
         .t = t, .m = m, .program = program, .n = n, .fold = fold, .out = out, .fn = unseen};
     return run(&j, pool, err);
@@ -170,7 +171,7 @@ static cdmpp_status soften(const job *j, int fold, double *label, cdmpp_err *err
     memcpy(label, t->d->latency_s, t->d->n * sizeof *label);
     const cdmpp_status st =
         fold < 0 ? cd_evaluate_answers(t, j->m, NULL, t->oof, t->n_oof, j->kind_log_s, pred, err)
-                 : cd_evaluate_unseen(t, j->m, NULL, fold, t->oof, t->n_oof, pred, err);
+                 : evaluate_unseen(t, j->m, NULL, fold, t->oof, t->n_oof, pred, err);
     for (size_t i = 0; !st && i < t->n_oof; i++)
         label[t->oof[i]] = sqrt(label[t->oof[i]] * pred[i].median_s);
     cd_mem_free(pred);

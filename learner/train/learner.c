@@ -264,9 +264,11 @@ static void put_split(cd_buf *b, const cd_config *c, const cd_dataset *d, const 
     cd_buf_puts(b, "}");
 }
 
-/* The order of the keys is the order in the file, which must not change between equal trainings. */
-void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_split *s,
-                   const cd_learner_result *l) {
+/* Appends the members of a header, without braces.
+ *
+ * The order of the keys is the order in the file, which must not change between equal trainings. */
+static void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_split *s,
+                          const cd_learner_result *l) {
     char xgboost[32];
     cd_xgb_version(xgboost);
     cd_buf_putf(b, "\"tool\":{\"name\":\"cdmpp\",\"version\":\"%s\",\"xgboost\":\"%s\"},",

@@ -18,8 +18,10 @@ static int by_work(const void *a, const void *b) {
     return cd_op_place_by_number(a, b);
 }
 
-cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d,
-                                  bool most_work_first, cd_op_place **out, cdmpp_err *err) {
+/* All rows, group by group, in the order of their numbers, or with the most work first. Free with
+ * cd_mem_free. Errors: ENOMEM. */
+static cdmpp_status library_op_places(const cd_config *c, const cd_library_op_data *d,
+                                      bool most_work_first, cd_op_place **out, cdmpp_err *err) {
     cd_op_place *p = cd_mem_zalloc(d->n + 1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu rows", d->n);
     for (size_t i = 0; i < d->n; i++) {
@@ -34,7 +36,8 @@ cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *
     return CDMPP_OK;
 }
 
-void cd_library_op_first_tenth(const cd_op_place *p, size_t n, uint8_t *held) {
+/* held[row] = 1 for the tenth of each group that stands first. */
+static void library_op_first_tenth(const cd_op_place *p, size_t n, uint8_t *held) {
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && p[end].group == p[i].group; end++) {
         }
@@ -151,8 +154,9 @@ static cdmpp_status describe(training *t, cdmpp_err *err) {
     return t->n_member ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected rows to train on, found none");
 }
 
-cdmpp_status cd_library_op_fit(const cd_library_op_fitting *a, const uint8_t *use, unsigned sets,
-                               cd_library_op_model **out, cdmpp_err *err) {
+/* A model of the rows in `use` with these sets of trees. Errors: those of cd_library_op_train. */
+static cdmpp_status library_op_fit(const cd_library_op_fitting *a, const uint8_t *use,
+                                   unsigned sets, cd_library_op_model **out, cdmpp_err *err) {
     training t = {.c = a->c,
                   .d = a->d,
                   .use = use,
@@ -201,7 +205,7 @@ static cdmpp_status check_once(const cd_library_op_fitting *a, const uint8_t *us
         part[i] = use[i] && !held[i];
         part[n + i] = use[i] && held[i];
     }
-    cdmpp_status st = cd_library_op_fit(a, part, CD_LIBRARY_OP_SET_BOTH, &m, err);
+    cdmpp_status st = library_op_fit(a, part, CD_LIBRARY_OP_SET_BOTH, &m, err);
     if (!st) st = score(m, a->d, part + n, s, err);
     cd_library_op_model_free(m);
     cd_mem_free(part);
@@ -218,8 +222,8 @@ static cdmpp_status check(const cd_library_op_fitting *a, const uint8_t *use,
     cdmpp_status st = CDMPP_OK;
     if (!held) st = CD_FAIL(err, ENOMEM, "%zu rows", d->n);
     if (!st && what == CHECK_LARGE) {
-        st = cd_library_op_places(a->c, d, true, &p, err);
-        if (!st) cd_library_op_first_tenth(p, d->n, held);
+        st = library_op_places(a->c, d, true, &p, err);
+        if (!st) library_op_first_tenth(p, d->n, held);
         if (!st) st = check_once(a, use, held, s, err);
     }
     for (size_t v = 0; !st && what == CHECK_DEVICE && d->n_known > 1 && v < d->n_known; v++) {
@@ -232,6 +236,11 @@ static cdmpp_status check(const cd_library_op_fitting *a, const uint8_t *use,
 }
 
 /* ---- the door ---- */
+static cdmpp_status
+library_op_calibrate(const cd_library_op_fitting *a, const uint8_t *use, cd_library_op_model *m,
+                     cd_library_op_coverage out[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1],
+                     cdmpp_err *err);
+
 /* The rows are drawn by a hash of each row, so the order of the tables does not matter. */
 cdmpp_status cd_library_op_train(const cd_config *c, const cd_library_op_data *d, cd_threads *pool,
                                  cd_progress_event_fn *tick, void *ctx,
@@ -243,12 +252,12 @@ cdmpp_status cd_library_op_train(const cd_config *c, const cd_library_op_data *d
     cd_buf source = {0};
     cdmpp_status st = CDMPP_OK;
     if (!use) st = CD_FAIL(err, ENOMEM, "%zu rows", d->n);
-    if (!st) st = cd_library_op_places(c, d, false, &p, err);
+    if (!st) st = library_op_places(c, d, false, &p, err);
     if (!st) cd_op_draw(p, d->n, most, use);
     for (size_t i = 0; !st && i < d->n; i++) out->n_row += use[i];
     if (!st && c->operators_check != CHECK_NONE) st = check(&a, use, &out->check, err);
-    if (!st) st = cd_library_op_fit(&a, use, CD_LIBRARY_OP_SET_BOTH, &out->model, err);
-    if (!st) st = cd_library_op_calibrate(&a, use, out->model, out->coverage, err);
+    if (!st) st = library_op_fit(&a, use, CD_LIBRARY_OP_SET_BOTH, &out->model, err);
+    if (!st) st = library_op_calibrate(&a, use, out->model, out->coverage, err);
     if (!st) {
         cd_op_provenance(&source, c, d->n, out->n_row);
         if (source.oom) st = CD_FAIL(err, ENOMEM, "model header");
@@ -412,7 +421,7 @@ static cdmpp_status once(calibrating *k, cd_library_op_held held, uint32_t part,
     }
     if (!train || !ask) return CDMPP_OK;
     const unsigned sets = is_new(held) ? CD_LIBRARY_OP_SET_UNSEEN : CD_LIBRARY_OP_SET_SEEN;
-    cdmpp_status st = cd_library_op_fit(k->a, k->train, sets, &m, err);
+    cdmpp_status st = library_op_fit(k->a, k->train, sets, &m, err);
     if (!st) st = ask_all(k, m, held, part, err);
     cd_library_op_model_free(m);
     return st;
@@ -506,10 +515,10 @@ static cdmpp_status without_stacks(calibrating *k, const uint8_t *some, cdmpp_er
 static cdmpp_status run(calibrating *k, uint8_t *some, cdmpp_err *err) {
     const cd_library_op_data *d = k->a->d;
     cd_op_place *p = NULL;
-    cdmpp_status st = cd_library_op_places(k->a->c, d, true, &p, err);
-    if (!st) cd_library_op_first_tenth(p, d->n, k->large);
+    cdmpp_status st = library_op_places(k->a->c, d, true, &p, err);
+    if (!st) library_op_first_tenth(p, d->n, k->large);
     cd_mem_free(p);
-    if (!st) st = cd_library_op_places(k->a->c, d, false, &p, err);
+    if (!st) st = library_op_places(k->a->c, d, false, &p, err);
     if (st) return st;
     cd_op_draw(p, d->n, (size_t)k->a->c->operators_calibration_rows, some);
     cd_mem_free(p);
@@ -533,10 +542,13 @@ static void name_devices(const cd_library_op_data *d, cd_library_op_model *m) {
             }
 }
 
-cdmpp_status
-cd_library_op_calibrate(const cd_library_op_fitting *a, const uint8_t *use, cd_library_op_model *m,
-                        cd_library_op_coverage out[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1],
-                        cdmpp_err *err) {
+/* Intervals of `m` from rows, sizes and devices that were held out of models of their own; `use`:
+ * the rows that m is trained on. Nothing where operators.calibration_rows is 0. out: coverage of
+ * the level 0.9, each part by intervals fitted without it. Errors: those of cd_library_op_train. */
+static cdmpp_status
+library_op_calibrate(const cd_library_op_fitting *a, const uint8_t *use, cd_library_op_model *m,
+                     cd_library_op_coverage out[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1],
+                     cdmpp_err *err) {
     const size_t n = a->d->n;
     if (!a->c->operators_calibration_rows) return CDMPP_OK;
     uint8_t *flags = cd_mem_zalloc(6 * n + 1, 1);

@@ -73,12 +73,6 @@ typedef struct cd_booster {
     cd_distributed_trees together;
 } cd_booster;
 
-/* s, one of b's: all but what the objective adds. By all ranks. Free s after an error too. Errors:
- * EBACKEND, ENOMEM, ERANGE (fewer programs than ranks). */
-cdmpp_status cd_boost_side_new(cd_boost_side *s, const cd_boost_set *set, const cd_booster *b,
-                               cdmpp_err *err);
-void cd_boost_side_free(cd_boost_side *s);
-
 /* calibrate_model -- the uncertainty of a trained model, from programs that its members never
  * saw. */
 
@@ -175,10 +169,6 @@ typedef struct cd_ensemble_run {
  * data are in memory; of data on disk as many as their matrix has room for in train.memory, drawn
  * by train.seed and program. Networks see all. */
 double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold, bool train);
-/* Kinds and members of m alone, by the configuration of t. Errors: those of training a member,
- * EINTERRUPTED. */
-cdmpp_status cd_ensemble_members(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
-                                 cdmpp_err *err);
 /* Fills kinds, members and calib of m, whose devices are set, and the members of m->order where
  * model.order has any. *kind_log_s (n_kind, n_oof) is the caller's to free; ranks but 0 of a
  * process group get NULL and members of their own only. Errors: those of training a member,
@@ -194,10 +184,6 @@ cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *
  *                                      share with the best Spearman in a task <-------------------+
  */
 
-/* m->order, which all ranks train as they train the members of seconds; in `order` of the run's
- * folder. Errors: those of cd_ensemble_members. */
-cdmpp_status cd_order_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
-                            cdmpp_err *err);
 /* m->order_share of a trained and calibrated model with an order. kind_log_s (n_kind, n_oof):
  * answers of seconds out of fold; *order_log_s (m->order->n_kind, n_oof): those of the order, the
  * caller's to free. Errors: those of evaluating, ENOMEM. */
@@ -221,10 +207,6 @@ cdmpp_status cd_evaluate(const cd_training_set *t, const cd_model *m, cd_threads
 cdmpp_status cd_evaluate_answers(const cd_training_set *t, const cd_model *m, cd_threads *pool,
                                  const uint32_t *program, size_t n, const double *kind_log_s,
                                  cd_model_prediction *out, cdmpp_err *err);
-/* out (n) of programs program[0 .. n) by the members that never saw `fold`. */
-cdmpp_status cd_evaluate_unseen(const cd_training_set *t, const cd_model *m, cd_threads *pool,
-                                int fold, const uint32_t *program, size_t n,
-                                cd_model_prediction *out, cdmpp_err *err);
 
 /* What the files of operator training share. */
 
@@ -271,17 +253,6 @@ typedef struct cd_library_op_fitting {
     void *ctx;
 } cd_library_op_fitting;
 
-/* All rows, group by group, in the order of their numbers, or with the most work first. Free with
- * cd_mem_free. Errors: ENOMEM. */
-cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d,
-                                  bool most_work_first, CD_GIVE cd_op_place **out, cdmpp_err *err);
-/* held[row] = 1 for the tenth of each group that stands first. */
-void cd_library_op_first_tenth(const cd_op_place *p, size_t n, uint8_t *held);
-
-/* A model of the rows in `use` with these sets of trees. Errors: those of cd_library_op_train. */
-cdmpp_status cd_library_op_fit(const cd_library_op_fitting *a, const uint8_t *use, unsigned sets,
-                               CD_GIVE cd_library_op_model **out, cdmpp_err *err);
-
 /* ---- op_forest.c: rows of operators of language models ---- */
 /* A hash of all sizes but the axis's; a random number of a row of the table. */
 uint64_t cd_op_forest_site(const cd_llm_op_record *r);
@@ -323,21 +294,10 @@ cd_llm_op_care cd_llm_op_shift(const double *target, const double *residual, con
                                size_t n);
 
 /* ---- library_op_calibrate.c ---- */
-/* Intervals of `m` from rows, sizes and devices that were held out of models of their own; `use`:
- * the rows that m is trained on. Nothing where operators.calibration_rows is 0. out: coverage of
- * the level 0.9, each part by intervals fitted without it. Errors: those of cd_library_op_train. */
-cdmpp_status
-cd_library_op_calibrate(const cd_library_op_fitting *a, const uint8_t *use, cd_library_op_model *m,
-                        cd_library_op_coverage out[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1],
-                        cdmpp_err *err);
 
 /* provenance -- where a model comes from, as members of its JSON header: tool,
  * configuration, data, filter, split and figures. No time and no host: the same
  * training must give the same bytes. */
-
-/* Appends the members of a header, without braces. */
-void cd_provenance(cd_buf *out, const cd_config *c, const cd_dataset *d, const cd_split *s,
-                   const cd_learner_result *l);
 
 /* ranking_profile -- profile tuner of a model: one small network for schedule search.
  *

@@ -221,7 +221,14 @@ static cdmpp_status find(cd_training_set *t, const cd_device_table *l, const cha
     return cd_err_key(err, leave_out(t, err), "train.facts_without");
 }
 
-cdmpp_status cd_training_facts_find(cd_training_set *t, bool read, cdmpp_err *err) {
+static cdmpp_status training_set_note_unusual(cd_training_set *t, const cd_device_table *l,
+                                              cdmpp_err *err);
+
+/* What members that read facts need, when devices are numbered: t->facts_set, numbers, analytic;
+ * `read`: there are such members. train.facts auto becomes prior or none (t->c), with the reason in
+ * t->no_facts. Errors: ESCHEMA (a device without description, or with one that says too little),
+ * ENODATA (programs without facts, or of both kinds), ERANGE, ENUMERIC, EIO, ENOMEM. */
+static cdmpp_status training_facts_find(cd_training_set *t, bool read, cdmpp_err *err) {
     if (!read)
         return t->c->train_facts == CD_CONFIG_FACTS_AUTO ? settle(t, CD_FACTS_USE_NONE, err)
                                                          : CDMPP_OK;
@@ -239,7 +246,7 @@ cdmpp_status cd_training_facts_find(cd_training_set *t, bool read, cdmpp_err *er
         return find(t, NULL, NULL, err);
     }
     if (!st) st = find(t, l, path, err);
-    if (!st) st = cd_training_set_note_unusual(t, l, err);
+    if (!st) st = training_set_note_unusual(t, l, err);
     cd_device_table_free(l);
     cd_diag_free(&diag);
     return st;
@@ -444,9 +451,11 @@ static cdmpp_status describe_one(cd_training_set *t, const cd_device_table *l, s
 }
 
 /* A network with a device branch needs to know what it runs on; trees go by number. */
-/* The file may be read twice, for vectors and for facts. */
-cdmpp_status cd_training_set_note_unusual(cd_training_set *t, const cd_device_table *l,
-                                          cdmpp_err *err) {
+/* Unusual numbers of a list of devices go to t->unusual, once. Errors: ENOMEM.
+ *
+ * The file may be read twice, for vectors and for facts. */
+static cdmpp_status training_set_note_unusual(cd_training_set *t, const cd_device_table *l,
+                                              cdmpp_err *err) {
     if (!t->unusual.n)
         cd_buf_puts(&t->unusual, cd_device_table_unusual(l)),
             cd_buf_puts(&t->unusual, cd_device_table_replaced(l));
@@ -466,7 +475,7 @@ static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err 
         err, cd_device_table_open(&t->arena, t->c->device_file, t->c->path, &diag, &path, &l, err),
         "device.file");
     for (size_t k = 0; !st && k < t->n_device; k++) st = describe_one(t, l, k, path, err);
-    if (!st) st = cd_training_set_note_unusual(t, l, err);
+    if (!st) st = training_set_note_unusual(t, l, err);
     cd_device_table_free(l);
     cd_diag_free(&diag);
     return st;
@@ -557,7 +566,7 @@ cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const 
     CD_TRY(weigh(t, err));
     CD_TRY(number_devices(t, err));
     CD_TRY(describe_devices(t, plan.devices, err));
-    CD_TRY(cd_training_facts_find(t, plan.analytic, err));
+    CD_TRY(training_facts_find(t, plan.analytic, err));
     t->view = cd_program_view_facts(t->d, t->device, t->analytic, (int)t->facts_set);
     t->view.facts_without = t->facts_without;
     cd_spool_rest(t->d->spool);

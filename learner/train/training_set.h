@@ -76,12 +76,4 @@ void cd_training_set_free(cd_training_set *t);
 static inline bool cd_training_set_chosen(const cd_training_set *t, size_t i) {
     return t->split->part[i] < CD_SPLIT_N_PART || (t->split->unlabelled && t->split->unlabelled[i]);
 }
-/* Unusual numbers of a list of devices go to t->unusual, once. Errors: ENOMEM. */
-cdmpp_status cd_training_set_note_unusual(cd_training_set *t, const cd_device_table *l,
-                                          cdmpp_err *err);
-/* What members that read facts need, when devices are numbered: t->facts_set, numbers, analytic;
- * `read`: there are such members. train.facts auto becomes prior or none (t->c), with the reason in
- * t->no_facts. Errors: ESCHEMA (a device without description, or with one that says too little),
- * ENODATA (programs without facts, or of both kinds), ERANGE, ENUMERIC, EIO, ENOMEM. */
-cdmpp_status cd_training_facts_find(cd_training_set *t, bool read, cdmpp_err *err);
 #endif

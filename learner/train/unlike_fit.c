@@ -256,8 +256,12 @@ static cdmpp_status how_far_off(const work_range *w, const cd_model *m, const do
     return st;
 }
 
-cdmpp_status cd_unlike_range(const cd_training_set *t, const double *kind_log_s, const cd_model *m,
-                             cd_trained_on *to, cdmpp_err *err) {
+/* to->range, a distance as cd_model_prediction.outside; where marks alone flag 5 %, the largest
+ * distance of a program out of fold. And the law of programs that are out of range, by how far off
+ * the model is out of fold for the farthest tasks; kind_log_s (n_kind, n_oof) as its members
+ * answered, NULL: no law. Errors: ENOMEM, those of cd_evaluate_answers. */
+static cdmpp_status unlike_range(const cd_training_set *t, const double *kind_log_s,
+                                 const cd_model *m, cd_trained_on *to, cdmpp_err *err) {
     work_range w = {.t = t, .width = cd_tree_input_width(CD_TREE_INPUT_PROGRAM)};
     w.range = CD_NEWN(&w.arena, float, 2 * w.width);
     w.x = CD_NEWN(&w.arena, float, w.width);
@@ -535,7 +539,7 @@ static cdmpp_status laws(work *w, const double *kind_log_s, const cd_model *m, c
     if (!w->size) return CD_FAIL(err, ENOMEM, "%zu kinds", w->t->d->n_kind);
     for (size_t k = 0; k < sizeof by_mark / sizeof *by_mark; k++)
         CD_TRY(marks_of(w, &by_mark[k], to, err));
-    return cd_unlike_range(w->t, kind_log_s, m, to, err);
+    return unlike_range(w->t, kind_log_s, m, to, err);
 }
 
 cdmpp_status cd_unlike_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s,

@@ -24,13 +24,6 @@ typedef struct cd_unlike_range_program {
 /* The limit for these programs, which are put in another order. */
 double cd_unlike_range_limit(cd_unlike_range_program *v, size_t n);
 
-/* to->range, a distance as cd_model_prediction.outside; where marks alone flag 5 %, the largest
- * distance of a program out of fold. And the law of programs that are out of range, by how far off
- * the model is out of fold for the farthest tasks; kind_log_s (n_kind, n_oof) as its members
- * answered, NULL: no law. Errors: ENOMEM, those of cd_evaluate_answers. */
-cdmpp_status cd_unlike_range(const cd_training_set *t, const double *kind_log_s, const cd_model *m,
-                             cd_trained_on *to, cdmpp_err *err);
-
 /* unlike_law -- from errors of programs that were left out to the interval of the next kind
  * (cd_unlike_law, learner/model/model.h).
  *

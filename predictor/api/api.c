@@ -150,7 +150,8 @@ const char *cdmpp_model_profile(const cdmpp_model *m, size_t i) {
     return i < cdmpp_model_n_profile(m) ? profile[i] : NULL;
 }
 
-const cd_model *cd_api_profile(const cdmpp_model *m, const char *name) {
+/* The model behind a profile; NULL: there is no such profile. */
+static const cd_model *api_profile(const cdmpp_model *m, const char *name) {
     size_t i = 0;
     while (name && i < cdmpp_model_n_profile(m) && strcmp(name, profile[i]) != 0) i++;
     if (i == cdmpp_model_n_profile(m)) return NULL;
@@ -184,10 +185,11 @@ cdmpp_status cd_api_give_text(cd_buf *b, const char *what, char *to, size_t cap,
     return st;
 }
 
-/* Takes measured times of candidates: each is predicted without corrections and the pair is kept,
+/* SHA-256 of the model's header as 64 hex digits: tells which model an observer belongs to.
+ *
+ * Takes measured times of candidates: each is predicted without corrections and the pair is kept,
  * so that corrections are fitted to the model itself and not to themselves. */
-
-void cd_observe_digest(const cdmpp_model *m, char out[65]) {
+static void observe_digest(const cdmpp_model *m, char out[65]) {
     const char *header = cd_model_header(m->impl);
     cd_sha256 h;
     cd_sha256_init(&h);
@@ -199,7 +201,7 @@ void cd_observe_digest(const cdmpp_model *m, char out[65]) {
 static cdmpp_status new_observer(const cdmpp_model *m, cdmpp_observer **out, cdmpp_err *err) {
     cdmpp_observer *o = cd_mem_zalloc(1, sizeof *o);
     if (!o) return CD_FAIL(err, ENOMEM, "observer handle");
-    cd_observe_digest(m, o->model);
+    observe_digest(m, o->model);
     *out = o;
     return CDMPP_OK;
 }
@@ -315,14 +317,14 @@ static cdmpp_status find_devices(cdmpp_context *c, const cdmpp_options *o, cdmpp
 
 static cdmpp_status check(const cdmpp_model *m, const cdmpp_options *o, cdmpp_err *err) {
     char own[65];
-    if (o->observer) cd_observe_digest(m, own);
+    if (o->observer) observe_digest(m, own);
     if (o->observer && strcmp(own, o->observer->model) != 0)
         return CD_FAIL(err, EMODEL, "observer: of model %.16s, this one is %.16s",
                        o->observer->model, own);
     if (o->nthreads < 0 || o->nthreads > CD_MAX_THREADS)
         return CD_FAIL(err, EUSAGE, "cdmpp_options.nthreads: expected 0 to %d, found %d",
                        CD_MAX_THREADS, o->nthreads);
-    if (!o->profile || cd_api_profile(m, o->profile)) return CDMPP_OK;
+    if (!o->profile || api_profile(m, o->profile)) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "profile: expected %s, found '%.60s'",
                    cdmpp_model_n_profile(m) > 1 ? "full, tuner or two-stage"
                                                 : "full (trained without model.tuner)",
@@ -362,7 +364,7 @@ cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks,
     cdmpp_context *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "context");
     c->m = m;
-    c->impl = cd_api_profile(m, o.profile);
+    c->impl = api_profile(m, o.profile);
     c->observer = o.observer;
     c->owner = getpid();
     cdmpp_status st = find_devices(c, &o, err);

@@ -71,9 +71,6 @@ typedef cdmpp_status cd_chunk_fn(void *arg, cd_api_worker *w, size_t first, size
                                  cdmpp_err *err);
 cdmpp_status cd_score_batch(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg,
                             cdmpp_err *err);
-/* The same of n candidates pick[0 .. n) of the batch; `first` counts in pick. */
-cdmpp_status cd_score_batch_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick,
-                                 size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err);
 
 /* The same of n candidates in forms of their own. Forms of rows: of a model that takes them. */
 cdmpp_status cd_score_candidates(cdmpp_context *c, const cd_candidate *ask, size_t n,
@@ -90,28 +87,10 @@ uint32_t cd_score_flags(const cd_scored *o, bool observed);
 typedef struct cd_score_times {
     double *order, *median, *point, *least; /* point, least NULL: not wanted */
 } cd_score_times;
-/* Results of a whole batch; times NULL: not wanted. */
-cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r,
-                          const cd_score_times *times, size_t *n_ok, cdmpp_err *err);
-/* Results of candidates pick[0 .. n) alone, and their times (n). */
-cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n,
-                           const cdmpp_result *r, const cd_score_times *times, cdmpp_err *err);
-/* Multiplies the seconds of candidate `to` by `factor` and its place in the order by `order`; its
- * times are t's number `to`. Seconds are not below least. */
-void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, double order,
-                      const cd_score_times *t);
 
 /* ---- two_stage.c ---- */
-/* Scores a batch with the tuner, then its best candidates with c->second. *n_ok: candidates without
- * an error. Errors: those of cdmpp_score. */
-cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r,
-                          size_t *n_ok, cdmpp_err *err);
 
 /* ---- api.c ---- */
-/* The model behind a profile; NULL: there is no such profile. */
-const cd_model *cd_api_profile(const cdmpp_model *m, const char *name);
 
 /* ---- observe.c ---- */
-/* SHA-256 of the model's header as 64 hex digits: tells which model an observer belongs to. */
-void cd_observe_digest(const cdmpp_model *m, char out[65]);
 #endif

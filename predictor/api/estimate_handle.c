@@ -16,29 +16,32 @@
  * its layout and the programs of its operators depend on the target. It is loaded once here all the
  * same, so that a wrong file is found where it is named. */
 
-bool cd_network_handle_text(cd_arena *a, const char *s, const char **out) {
+static bool network_handle_text(cd_arena *a, const char *s, const char **out) {
     *out = s ? cd_str_dup(a, (cd_str){s, strlen(s)}) : NULL;
     return !s || *out;
 }
 
-bool cd_network_handle_texts(cd_arena *a, const char *const *v, size_t n, cd_texts *out) {
+/* A copy of a list of texts, and of a text (NULL: NULL), in the arena; false: out of memory. */
+static bool network_handle_texts(cd_arena *a, const char *const *v, size_t n, cd_texts *out) {
     *out = (cd_texts){.n = n, .v = CD_NEWN(a, const char *, n + 1)};
     for (size_t k = 0; out->v && k < n; k++)
-        if (!cd_network_handle_text(a, v[k], &out->v[k])) return false;
+        if (!network_handle_text(a, v[k], &out->v[k])) return false;
     return out->v != NULL;
 }
 
-bool cd_network_handle_copy(cd_arena *a, const cd_network_estimate_options *from,
-                            cd_network_estimate_options *to) {
+/* The fields about networks from `from` to `to`, their texts copied into the arena. False: out of
+ * memory. */
+static bool network_handle_copy(cd_arena *a, const cd_network_estimate_options *from,
+                                cd_network_estimate_options *to) {
     to->input_size = from->input_size;
     to->training = from->training;
-    return cd_network_handle_texts(a, from->graph.v, from->graph.n, &to->graph) &&
-           cd_network_handle_texts(a, from->network.v, from->network.n, &to->network) &&
-           cd_network_handle_texts(a, from->tasks.v, from->tasks.n, &to->tasks) &&
-           cd_network_handle_texts(a, from->dim.v, from->dim.n, &to->dim) &&
-           cd_network_handle_texts(a, from->input.v, from->input.n, &to->input) &&
-           cd_network_handle_text(a, from->batch, &to->batch) &&
-           cd_network_handle_text(a, from->layout, &to->layout);
+    return network_handle_texts(a, from->graph.v, from->graph.n, &to->graph) &&
+           network_handle_texts(a, from->network.v, from->network.n, &to->network) &&
+           network_handle_texts(a, from->tasks.v, from->tasks.n, &to->tasks) &&
+           network_handle_texts(a, from->dim.v, from->dim.n, &to->dim) &&
+           network_handle_texts(a, from->input.v, from->input.n, &to->input) &&
+           network_handle_text(a, from->batch, &to->batch) &&
+           network_handle_text(a, from->layout, &to->layout);
 }
 
 /* A graph file has its shapes already: batch, layout, dimensions and inputs apply to a model file
@@ -51,16 +54,16 @@ static cdmpp_status copy_options_network(cdmpp_network *n, const char *from, boo
     if (o->batch < 0 || o->input_size < 0)
         return CD_FAIL(err, EUSAGE,
                        "cdmpp_network_options: expected a batch and an input_size of 0 or more");
-    bool ok = cd_network_handle_texts(&n->arena, &from, 1, graph ? &a->graph : &a->network) &&
-              cd_network_handle_texts(&n->arena, o->tasks, o->n_tasks, &a->tasks);
+    bool ok = network_handle_texts(&n->arena, &from, 1, graph ? &a->graph : &a->network) &&
+              network_handle_texts(&n->arena, o->tasks, o->n_tasks, &a->tasks);
     if (!graph) {
         snprintf(batch, sizeof batch, "%lld", (long long)o->batch);
         a->input_size = o->input_size;
         a->training = o->training != 0;
-        ok = ok && cd_network_handle_text(&n->arena, o->batch ? batch : NULL, &a->batch) &&
-             cd_network_handle_text(&n->arena, o->layout, &a->layout) &&
-             cd_network_handle_texts(&n->arena, o->dim, o->n_dim, &a->dim) &&
-             cd_network_handle_texts(&n->arena, o->input, o->n_input, &a->input);
+        ok = ok && network_handle_text(&n->arena, o->batch ? batch : NULL, &a->batch) &&
+             network_handle_text(&n->arena, o->layout, &a->layout) &&
+             network_handle_texts(&n->arena, o->dim, o->n_dim, &a->dim) &&
+             network_handle_texts(&n->arena, o->input, o->n_input, &a->input);
     }
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "network handle");
 }
@@ -76,7 +79,7 @@ static cdmpp_status look(cdmpp_network *n, cdmpp_err *err) {
     if (!st && !(n->name = CD_NEWN(&n->arena, const char *, e.n_source + 1)))
         st = CD_FAIL(err, ENOMEM, "network handle");
     for (size_t k = 0; !st && k < e.n_source; k++)
-        if (!cd_network_handle_text(&n->arena, e.source[k]->name, &n->name[n->n++]))
+        if (!network_handle_text(&n->arena, e.source[k]->name, &n->name[n->n++]))
             st = CD_FAIL(err, ENOMEM, "network handle");
     cd_network_estimate_free(&e);
     return st;
@@ -155,17 +158,17 @@ static cdmpp_status copy_options_partition(cdmpp_partition *p, const char *from,
     to->jobs = o->nthreads ? o->nthreads : 1;
     to->no_split = o->whole != 0;
     to->granules = o->granules;
-    const bool ok = cd_network_handle_text(a, from, &to->network) &&
-                    cd_network_handle_text(a, o->devices, &to->devices) &&
-                    cd_network_handle_text(a, o->machine, &to->machine) &&
-                    cd_network_handle_text(a, o->devices_file, &to->descriptions) &&
-                    cd_network_handle_text(a, o->layout, &to->layout) &&
-                    cd_network_handle_text(a, o->dims, &to->dims) &&
-                    cd_network_handle_text(a, o->rules, &to->rules) &&
-                    cd_network_handle_texts(a, o->model, o->n_model, &to->cost_model) &&
-                    cd_network_handle_texts(a, o->as, o->n_as, &to->as) &&
-                    cd_network_handle_texts(a, o->schedules, o->n_schedules, &to->schedules) &&
-                    cd_network_handle_texts(a, o->records, o->n_records, &to->records);
+    const bool ok = network_handle_text(a, from, &to->network) &&
+                    network_handle_text(a, o->devices, &to->devices) &&
+                    network_handle_text(a, o->machine, &to->machine) &&
+                    network_handle_text(a, o->devices_file, &to->descriptions) &&
+                    network_handle_text(a, o->layout, &to->layout) &&
+                    network_handle_text(a, o->dims, &to->dims) &&
+                    network_handle_text(a, o->rules, &to->rules) &&
+                    network_handle_texts(a, o->model, o->n_model, &to->cost_model) &&
+                    network_handle_texts(a, o->as, o->n_as, &to->as) &&
+                    network_handle_texts(a, o->schedules, o->n_schedules, &to->schedules) &&
+                    network_handle_texts(a, o->records, o->n_records, &to->records);
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "partition handle");
 }
 
@@ -314,14 +317,14 @@ static cdmpp_status copy_options(cdmpp_estimate *e, const cdmpp_network *n,
     a->allow_missing = o->allow_missing != 0;
     a->replay_given = o->given_times != 0;
     if (o->level > 0) a->level = o->level;
-    const bool ok = cd_network_handle_copy(m, &n->ask, a) &&
-                    cd_network_handle_texts(m, o->model, o->n_model, &a->cost_model) &&
-                    cd_network_handle_texts(m, o->records, o->n_records, &a->records) &&
-                    cd_network_handle_texts(m, o->schedules, o->n_schedules, &a->schedules) &&
-                    cd_network_handle_texts(m, &o->target, o->target != NULL, &a->target) &&
-                    cd_network_handle_text(m, o->device, &a->device) &&
-                    cd_network_handle_text(m, o->devices_file, &a->devices) &&
-                    cd_network_handle_text(m, o->cache ? o->cache : "", &a->cache);
+    const bool ok = network_handle_copy(m, &n->ask, a) &&
+                    network_handle_texts(m, o->model, o->n_model, &a->cost_model) &&
+                    network_handle_texts(m, o->records, o->n_records, &a->records) &&
+                    network_handle_texts(m, o->schedules, o->n_schedules, &a->schedules) &&
+                    network_handle_texts(m, &o->target, o->target != NULL, &a->target) &&
+                    network_handle_text(m, o->device, &a->device) &&
+                    network_handle_text(m, o->devices_file, &a->devices) &&
+                    network_handle_text(m, o->cache ? o->cache : "", &a->cache);
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "estimate handle");
 }
 

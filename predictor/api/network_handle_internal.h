@@ -20,11 +20,4 @@ struct cdmpp_estimate {
     bool **critical;
 };
 
-/* The fields about networks from `from` to `to`, their texts copied into the arena. False: out of
- * memory. */
-bool cd_network_handle_copy(cd_arena *a, const cd_network_estimate_options *from,
-                            cd_network_estimate_options *to);
-/* A copy of a list of texts, and of a text (NULL: NULL), in the arena; false: out of memory. */
-bool cd_network_handle_texts(cd_arena *a, const char *const *v, size_t n, cd_texts *out);
-bool cd_network_handle_text(cd_arena *a, const char *s, const char **out);
 #endif

@@ -135,8 +135,9 @@ static cdmpp_status run(job *j, size_t n, cdmpp_err *err) {
     return cd_threads_run(pool, n, CD_CHUNK, run_chunk, j, err);
 }
 
-cdmpp_status cd_score_batch_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick,
-                                 size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
+/* The same of n candidates pick[0 .. n) of the batch; `first` counts in pick. */
+static cdmpp_status score_batch_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick,
+                                     size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
     CD_TRY(check_batch(c, b, err));
     return run(&(job){.c = c, .b = b, .pick = pick, .done = done, .arg = arg}, n, err);
 }
@@ -148,7 +149,7 @@ cdmpp_status cd_score_candidates(cdmpp_context *c, const cd_candidate *ask, size
 
 cdmpp_status cd_score_batch(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg,
                             cdmpp_err *err) {
-    return cd_score_batch_some(c, b, NULL, b->n, done, arg, err);
+    return score_batch_some(c, b, NULL, b->n, done, arg, err);
 }
 
 /* ---- results ---- */
@@ -212,8 +213,9 @@ static cdmpp_status put_chunk(void *arg, cd_api_worker *w, size_t first, size_t 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r,
-                          const cd_score_times *times, size_t *n_ok, cdmpp_err *err) {
+/* Results of a whole batch; times NULL: not wanted. */
+static cdmpp_status score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r,
+                              const cd_score_times *times, size_t *n_ok, cdmpp_err *err) {
     output to = {c->observer, r, NULL, times ? *times : (cd_score_times){0}};
     CD_TRY(cd_score_batch(c, b, put_chunk, &to, err));
     *n_ok = 0;
@@ -221,20 +223,26 @@ cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_re
     return CDMPP_OK;
 }
 
-cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n,
-                           const cdmpp_result *r, const cd_score_times *times, cdmpp_err *err) {
+/* Results of candidates pick[0 .. n) alone, and their times (n). */
+static cdmpp_status score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n,
+                               const cdmpp_result *r, const cd_score_times *times, cdmpp_err *err) {
     output to = {c->observer, r, pick, *times};
-    return cd_score_batch_some(c, b, pick, n, put_chunk, &to, err);
+    return score_batch_some(c, b, pick, n, put_chunk, &to, err);
 }
 
-void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, double order,
-                      const cd_score_times *t) {
+/* Multiplies the seconds of candidate `to` by `factor` and its place in the order by `order`; its
+ * times are t's number `to`. Seconds are not below least. */
+static void score_stretch(const cdmpp_result *r, size_t to, double factor, double order,
+                          const cd_score_times *t) {
     const double least = t->least[to], seconds = fmax(factor * t->point[to], least);
     put_score(r, to, cd_score_of(order * t->order[to]));
     if (r->seconds) r->seconds[to] = seconds;
     if (r->low && !isnan(r->low[to])) r->low[to] = fmin(fmax(factor * r->low[to], least), seconds);
     if (r->high && !isnan(r->high[to])) r->high[to] = fmax(factor * r->high[to], seconds);
 }
+
+static cdmpp_status two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r,
+                              size_t *n_ok, cdmpp_err *err);
 
 cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp_result *out,
                          cdmpp_err *err) {
@@ -244,8 +252,7 @@ cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp
     CD_TRY(cd_api_copy_struct(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
     CD_TRY(
         cd_api_copy_struct(&r, sizeof r, out, offsetof(cdmpp_result, reason), "cdmpp_result", err));
-    CD_TRY(c->second ? cd_two_stage(c, &b, &r, &n_ok, err)
-                     : cd_score_all(c, &b, &r, NULL, &n_ok, err));
+    CD_TRY(c->second ? two_stage(c, &b, &r, &n_ok, err) : score_all(c, &b, &r, NULL, &n_ok, err));
     for (size_t i = 0; !n_ok && i < b.n; i++) put_score(&r, i, CDMPP_SCORE_NONE);
     return CDMPP_OK;
 }
@@ -316,27 +323,30 @@ static double compare(const double *first, const size_t *best, const double *sec
     return n ? top : 0;
 }
 
-/* The best k have the whole model's answers already; the loop stretches all others by the ratio, to
+/* Scores a batch with the tuner, then its best candidates with c->second. *n_ok: candidates without
+ * an error. Errors: those of cdmpp_score.
+ *
+ * The best k have the whole model's answers already; the loop stretches all others by the ratio, to
  * no less than `top`. c->best is in the order of the batch, so one index follows it. */
-cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r,
-                          size_t *n_ok, cdmpp_err *err) {
+static cdmpp_status two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r,
+                              size_t *n_ok, cdmpp_err *err) {
     CD_TRY(room(c, b->n, err));
     double *first = c->first_s, *work = first + 4 * c->cap, ratio, moved;
     const cd_score_times times = {first, first + c->cap, first + 2 * c->cap, first + 3 * c->cap};
     const cd_score_times second = {work, work + c->cap, NULL, NULL};
-    CD_TRY(cd_score_all(c, b, r, &times, n_ok, err));
+    CD_TRY(score_all(c, b, r, &times, n_ok, err));
     size_t k = b->n / SHARE > LEAST ? b->n / SHARE : LEAST;
     if (k > *n_ok) k = *n_ok;
     if (!k) return CDMPP_OK;
     least(first, b->n, k, work, c->best);
-    CD_TRY(cd_score_some(c->second, b, c->best, k, r, &second, err));
+    CD_TRY(score_some(c->second, b, c->best, k, r, &second, err));
     const double top = compare(first, c->best, second.order, k, &ratio, second.order);
     const double least_s = compare(times.median, c->best, second.median, k, &moved, second.median);
     for (size_t i = 0, seen = 0; i < b->n; i++) {
         if (seen < k && c->best[seen] == i) seen++;
         else if (isfinite(first[i]))
-            cd_score_stretch(r, i, fmax(moved, least_s / times.median[i]),
-                             fmax(ratio, top / first[i]), &times);
+            score_stretch(r, i, fmax(moved, least_s / times.median[i]), fmax(ratio, top / first[i]),
+                          &times);
     }
     return CDMPP_OK;
 }

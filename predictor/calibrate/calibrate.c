@@ -59,8 +59,10 @@ static cdmpp_status take_name(void *ctx, const cd_recline *l, const cd_record *r
     return CDMPP_OK;
 }
 
-cdmpp_status cd_calibrate_name_of(const char *const *path, size_t n, char name[CD_CALIBRATE_NAME],
-                                  cdmpp_err *err) {
+/* The device that all records of the logs name. Errors: EUSAGE (they name several), ENODATA, EIO,
+ * ENOMEM. */
+static cdmpp_status calibrate_name_of(const char *const *path, size_t n,
+                                      char name[CD_CALIBRATE_NAME], cdmpp_err *err) {
     name[0] = 0;
     CD_TRY(each(path, n, take_name, name, err));
     return name[0] ? CDMPP_OK : CD_FAIL(err, ENODATA, "no record that can be read");
@@ -84,8 +86,10 @@ static cdmpp_status check_owner(void *ctx, const cd_recline *l, const cd_record 
                    r->target.n > 60 ? 60 : (int)r->target.n, r->target.p);
 }
 
-cdmpp_status cd_calibrate_log_check(const char *path, const char *target, const char *gpu,
-                                    cdmpp_err *err) {
+/* Is the log that grows (where there is one) of this back end's programs, and of this GPU? gpu
+ * NULL: it is a processor, whose name is not asked for. Errors: EUSAGE (it is not), EIO, ENOMEM. */
+static cdmpp_status calibrate_log_check(const char *path, const char *target, const char *gpu,
+                                        cdmpp_err *err) {
     owner o = {cd_backend_for_target((cd_str){target, strlen(target)}), gpu};
     return access(path, F_OK) ? CDMPP_OK : each(&path, 1, check_owner, &o, err);
 }
@@ -209,7 +213,7 @@ static void warn_undescribed(const run *r) {
 static cdmpp_status begin_given(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     CD_TRY(load(r, err));
-    CD_TRY(cd_calibrate_name_of(o->given, o->n_given, r->machine.name.name, err));
+    CD_TRY(calibrate_name_of(o->given, o->n_given, r->machine.name.name, err));
     if (cd_record_first_is_gpu(o->given, o->n_given))
         CD_TRY(cd_calibrate_needs_gpus(o, r->model, r->machine.stands, err));
     (void)snprintf(r->machine.name.says, sizeof r->machine.name.says, "logs of %s",
@@ -228,8 +232,8 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     cd_buf b = {0};
     CD_TRY(load(r, err));
     CD_TRY(cd_calibrate_machine_find(o, r->model, r->devices, &r->machine, err));
-    CD_TRY(cd_calibrate_log_check(o->records, o->target,
-                                  r->gpu || o->board ? r->machine.name.name : NULL, err));
+    CD_TRY(calibrate_log_check(o->records, o->target,
+                               r->gpu || o->board ? r->machine.name.name : NULL, err));
     /* Features of programs with other vectors would be of other programs. The device that stands in
      * has no say: its instructions need not be here. */
     if (!(r->target = cd_isa_target_of(&r->arena, o->isa, o->target)))

@@ -7,11 +7,13 @@
 #include "dataset/split/split.h"
 #include "predictor/calibrate/calibrate_internal.h"
 
-/* What programs that were measured have, and the device of the model had not seen: threads of this
+/* The signature of a scored record in `kept`; n 0: the model does not say what it was trained on.
+ * Errors: ENOMEM.
+ *
+ * What programs that were measured have, and the device of the model had not seen: threads of this
  * machine, its instructions. It counts as seen afterwards. */
-
-cdmpp_status cd_calibrate_signature(const cd_model *m, const cd_scored *s, const cd_record *r,
-                                    cd_arena *kept, cd_signature *out, cdmpp_err *err) {
+static cdmpp_status calibrate_signature(const cd_model *m, const cd_scored *s, const cd_record *r,
+                                        cd_arena *kept, cd_signature *out, cdmpp_err *err) {
     *out = (cd_signature){0};
     if (!cd_model_trained_on(m) || !s->task || !s->task->dag) return CDMPP_OK;
     return cd_signature_of(kept, s->task->dag, r->target,
@@ -65,14 +67,18 @@ static cdmpp_status mark_part(cd_calibrate_points *p, uint32_t part, cd_arena *i
     return CDMPP_OK;
 }
 
-cdmpp_status cd_calibrate_mark_part(cd_calibrate_points *p, uint32_t part, cdmpp_err *err) {
+/* `reason` of the programs of a part: what the model, and programs of the other parts, lack.
+ * Errors: ENOMEM. */
+static cdmpp_status calibrate_mark_part(cd_calibrate_points *p, uint32_t part, cdmpp_err *err) {
     cd_arena in = {0};
     const cdmpp_status st = cd_model_trained_on(p->m) ? mark_part(p, part, &in, err) : CDMPP_OK;
     cd_arena_free(&in);
     return st;
 }
 
-cdmpp_status cd_calibrate_marks_of(const cd_calibrate_points *p, cd_buf *out, cdmpp_err *err) {
+/* What all programs have and the device that stands for the machine lacks, as the text of a
+ * signature. Errors: ENOMEM. */
+static cdmpp_status calibrate_marks_of(const cd_calibrate_points *p, cd_buf *out, cdmpp_err *err) {
     cd_arena in = {0};
     marks all = {0};
     const cdmpp_status st = collect(p, CD_CALIBRATE_PARTS, &in, &all, err);
@@ -104,13 +110,14 @@ typedef struct choice {
     double share, picks, widen, most;
 } choice;
 
-double cd_calibrate_time_of(const point *p) {
+/* Seconds: of two times that lie far apart the least, else the mean. */
+static double calibrate_time_of(const point *p) {
     if (isnan(p->again_log)) return exp(p->measured_log);
     const bool quiet = fabs(p->again_log - p->measured_log) <= log(CD_CALIBRATE_APART);
     return exp(quiet ? (p->measured_log + p->again_log) / 2 : fmin(p->measured_log, p->again_log));
 }
 
-static double off(const point *p) { return log(cd_calibrate_time_of(p) / p->pred.median_s); }
+static double off(const point *p) { return log(calibrate_time_of(p) / p->pred.median_s); }
 
 /* ---- trees without a part ---- */
 /* By the programs that are not in the part. */
@@ -135,7 +142,7 @@ static cdmpp_status learn_cross(const cd_calibrate_points *f, uint32_t without, 
 /* The programs of a part by trees without it. */
 static cdmpp_status cross(cd_calibrate_points *f, uint32_t part, cdmpp_err *err) {
     cd_here_trees t = {0};
-    CD_TRY(cd_calibrate_mark_part(f, part, err));
+    CD_TRY(calibrate_mark_part(f, part, err));
     CD_TRY(learn_cross(f, part, &t, err));
     cdmpp_status st = CDMPP_OK;
     for (size_t i = 0; !st && i < f->n; i++) {
@@ -200,7 +207,7 @@ static double picks_of(const cd_calibrate_points *f, const choice *c) {
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++)
         if (has_a_say(&f->v[i], c->out) && chosen(f, c, i))
-            f->work[n++] = cd_calibrate_time_of(&f->v[i]) / exp(corrected_log(&f->v[i], c));
+            f->work[n++] = calibrate_time_of(&f->v[i]) / exp(corrected_log(&f->v[i], c));
     return cd_here_picks(f->work, n);
 }
 
@@ -221,7 +228,7 @@ static double how_far(const cd_calibrate_points *f, const point *p, const choice
     return fabs(by_of(p, c) - off(p));
 }
 static double how_beyond(const cd_calibrate_points *f, const point *p, const choice *c) {
-    const double y = cd_calibrate_time_of(p);
+    const double y = calibrate_time_of(p);
     const cd_model_prediction least = floor_of(f, p, c), m = moved(p, c, 1, (double)INFINITY, 0);
     return least.low_s <= y && y <= least.high_s ? 0 : cd_here_beyond(&m, c->most, y);
 }
@@ -290,7 +297,7 @@ static void figures(const cd_calibrate_points *f, cd_calibrate_figures *before,
     for (size_t i = 0; i < f->n; i++) {
         cd_model_prediction p = f->v[i].pred;
         cd_model_mark_unlike(f->m, f->v[i].compared, f->v[i].before, &p);
-        count(&was, &p, cd_calibrate_time_of(&f->v[i]));
+        count(&was, &p, calibrate_time_of(&f->v[i]));
     }
     *before = total(&was);
     tally is = {.ape = f->work};
@@ -301,7 +308,7 @@ static void figures(const cd_calibrate_points *f, cd_calibrate_figures *before,
         cd_model_prediction p =
             moved(x, &c[x->part], c[x->part].widen, c[x->part].most, f->out->measured_noise);
         cd_model_mark_unlike(f->m, x->compared, x->reason, &p);
-        count(&is, &p, cd_calibrate_time_of(x));
+        count(&is, &p, calibrate_time_of(x));
     }
     *after = total(&is);
 }
@@ -329,7 +336,9 @@ static bool enough(const cd_calibrate_points *f) {
     return f->n >= CD_CALIBRATE_LEAST + most;
 }
 
-cdmpp_status cd_calibrate_cross(cd_calibrate_points *f, cdmpp_err *err) {
+/* Parts that are dealt to figures, widths and trees in p->out. Errors: ENODATA (too few programs,
+ * or nearly all of them in one part), ENOMEM. */
+static cdmpp_status calibrate_cross(cd_calibrate_points *f, cdmpp_err *err) {
     cd_calibrate_result *r = f->out;
     if (!(f->work = cd_mem_zalloc(f->n + 1, sizeof *f->work)))
         return CD_FAIL(err, ENOMEM, "%zu programs", f->n);
@@ -339,7 +348,7 @@ cdmpp_status cd_calibrate_cross(cd_calibrate_points *f, cdmpp_err *err) {
     figures(f, &r->before, &r->after);
     const choice c = choose(f, NONE);
     r->share = c.share, r->picks = c.picks, r->widen = c.widen, r->most = c.most;
-    CD_TRY(cd_calibrate_marks_of(f, &r->marks, err));
+    CD_TRY(calibrate_marks_of(f, &r->marks, err));
     CD_TRY(learn_cross(f, NONE, &r->trees, err));
     r->trees.share = r->share;
     return CDMPP_OK;
@@ -428,7 +437,7 @@ static cdmpp_status enter(fit *f, size_t line, cdmpp_err *err) {
     CD_TRY(cd_record_read(&f->record, l->text, l->len, &r, err));
     CD_TRY(cd_record_id_of(&r, &id, err));
     if (enter_again(f, id, quiet_s(&r, s->measured_s))) return CDMPP_OK;
-    CD_TRY(cd_calibrate_signature(f->o->model, s, &r, &f->kept, &is, err));
+    CD_TRY(calibrate_signature(f->o->model, s, &r, &f->kept, &is, err));
     float *x = CD_NEWN(&f->kept, float, all->width);
     if (!x || CD_GROW(all->v, all->n, all->cap))
         return CD_FAIL(err, ENOMEM, "%zu programs", all->n);
@@ -497,7 +506,7 @@ static cdmpp_status learn(fit *f, cdmpp_err *err) {
     if (f->o->given) CD_TRY(sort_tasks(f, all->n, logged, err));
     for (size_t i = 0; f->o->given && i < all->n; i++)
         all->v[i].part = part_of(f, all->v[i].key, all->v[i].id);
-    const cdmpp_status st = cd_calibrate_cross(all, err);
+    const cdmpp_status st = calibrate_cross(all, err);
     if (st == CDMPP_ENODATA)
         return CD_FAIL(err, ENODATA,
                        "%zu programs of %zu tasks are measured: a correction needs %d beside any "

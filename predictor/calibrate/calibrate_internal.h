@@ -34,21 +34,10 @@ typedef struct cd_calibrate_machine {
 cdmpp_status cd_calibrate_machine_find(const cd_calibrate_options *o, const cd_model *m,
                                        const cd_device_table *devices, cd_calibrate_machine *io,
                                        cdmpp_err *err);
-/* A board, by what it says of itself and the file of descriptions. Errors: EUSAGE (it has no name),
- * EMODEL, ENOMEM. */
-cdmpp_status cd_calibrate_board_find(const cd_calibrate_options *o, const cd_model *m,
-                                     const cd_device_table *devices, cd_calibrate_machine *io,
-                                     cdmpp_err *err);
-/* Are there numbers enough for the analytic time of a program? */
-bool cd_calibrate_machine_says_enough(cd_facts_set set, const cd_device *d);
 /* A model of which a device can stand for a GPU; `stands`, where it is not NULL. Errors: EMODEL (it
  * knows none; `stands` is a processor). */
 cdmpp_status cd_calibrate_needs_gpus(const cd_calibrate_options *o, const cd_model *m,
                                      const char *stands, cdmpp_err *err);
-/* Is -model= of a target a name for the device that calls itself `name` (says: in its own words)? n
- * == 0: nothing is said. Errors: EUSAGE, it is another described device's. */
-cdmpp_status cd_calibrate_machine_is(cd_str said, const cd_device_table *devices, const char *name,
-                                     const char *says, cdmpp_err *err);
 /* m->own of a machine whose name is known; measured NULL: its description is that of its name. */
 void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices,
                               const cd_device *measured, cd_calibrate_machine *io);
@@ -84,41 +73,18 @@ typedef struct cd_calibrate_points {
     cd_calibrate_result *out;
     double *work; /* (n) */
 } cd_calibrate_points;
-/* Seconds: of two times that lie far apart the least, else the mean. */
-double cd_calibrate_time_of(const cd_calibrate_point *p);
 /* Two times of a program on a quiet machine differ by a smaller factor. */
 #define CD_CALIBRATE_APART 1.5
 /* What one more draw is not above in CD_CALIBRATE_LEVEL of all cases; the largest of v where n are
  * too few for that, 1 where there are none. Sorts v. */
 double cd_calibrate_bound(double *v, size_t n);
-/* Parts that are dealt to figures, widths and trees in p->out. Errors: ENODATA (too few programs,
- * or nearly all of them in one part), ENOMEM. */
-cdmpp_status cd_calibrate_cross(cd_calibrate_points *p, cdmpp_err *err);
 
 /* ---- marks (calibrate_marks.c) ---- */
-/* The signature of a scored record in `kept`; n 0: the model does not say what it was trained on.
- * Errors: ENOMEM. */
-cdmpp_status cd_calibrate_signature(const cd_model *m, const cd_scored *s, const cd_record *r,
-                                    cd_arena *kept, cd_signature *out, cdmpp_err *err);
-/* `reason` of the programs of a part: what the model, and programs of the other parts, lack.
- * Errors: ENOMEM. */
-cdmpp_status cd_calibrate_mark_part(cd_calibrate_points *p, uint32_t part, cdmpp_err *err);
-/* What all programs have and the device that stands for the machine lacks, as the text of a
- * signature. Errors: ENOMEM. */
-cdmpp_status cd_calibrate_marks_of(const cd_calibrate_points *p, cd_buf *out, cdmpp_err *err);
 
 /* ---- logs of another device ---- */
 enum { CD_CALIBRATE_NAME = 96 };
-/* The device that all records of the logs name. Errors: EUSAGE (they name several), ENODATA, EIO,
- * ENOMEM. */
-cdmpp_status cd_calibrate_name_of(const char *const *path, size_t n, char name[CD_CALIBRATE_NAME],
-                                  cdmpp_err *err);
 /* The device of the model that is most like the one of this name, or itself. Errors: EMODEL (nobody
  * describes it), ENOMEM. */
 cdmpp_status cd_calibrate_stand_in(const cd_model *m, const cd_device_table *devices,
                                    const char *name, CD_KEEP const char **out, cdmpp_err *err);
-/* Is the log that grows (where there is one) of this back end's programs, and of this GPU? gpu
- * NULL: it is a processor, whose name is not asked for. Errors: EUSAGE (it is not), EIO, ENOMEM. */
-cdmpp_status cd_calibrate_log_check(const char *path, const char *target, const char *gpu,
-                                    cdmpp_err *err);
 #endif

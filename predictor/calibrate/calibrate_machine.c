@@ -12,7 +12,8 @@
  * where it is known to be busy, the description of the device that stands for it has to do. */
 static const double describe_s = 60;
 
-bool cd_calibrate_machine_says_enough(cd_facts_set set, const cd_device *d) {
+/* Are there numbers enough for the analytic time of a program? */
+static bool calibrate_machine_says_enough(cd_facts_set set, const cd_device *d) {
     const float none[CD_N_FACTS] = {0};
     cd_analytic_time t;
     return !cd_analytic_seconds_of(set, none, d, &t, NULL);
@@ -28,9 +29,12 @@ void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices,
     io->own = cd_model_set_numbers(m, d);
 }
 
-/* A name that is another described device's would spoil every data set that the records go into. */
-cdmpp_status cd_calibrate_machine_is(cd_str said, const cd_device_table *devices, const char *name,
-                                     const char *says, cdmpp_err *err) {
+/* Is -model= of a target a name for the device that calls itself `name` (says: in its own words)? n
+ * == 0: nothing is said. Errors: EUSAGE, it is another described device's.
+ *
+ * A name that is another described device's would spoil every data set that the records go into. */
+static cdmpp_status calibrate_machine_is(cd_str said, const cd_device_table *devices,
+                                         const char *name, const char *says, cdmpp_err *err) {
     char text[CD_CALIBRATE_NAME];
     const cd_device *d, *here = NULL;
     if (!said.n || said.n >= sizeof text || cd_str_is(said, name)) return CDMPP_OK;
@@ -69,15 +73,15 @@ static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m,
     if (!io->stands) CD_TRY(cd_default_model_host(o->model, m, NULL, &io->stands, err));
     CD_TRY(cd_describe_name_cpu("", devices, &io->name, err));
     CD_TRY(cd_describe_identity_cpu("", &io->identity, err));
-    CD_TRY(cd_calibrate_machine_is(cd_target_option(o->target, "-model"), devices, io->name.name,
-                                   io->name.says, err));
+    CD_TRY(calibrate_machine_is(cd_target_option(o->target, "-model"), devices, io->name.name,
+                                io->name.says, err));
     const cdmpp_status st = describe(o, &measured, &io->entry);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "this machine");
     io->code = io->entry;
     cd_describe_narrow(&io->code, cd_isa_vector_bytes(o->isa, o->target));
     io->numbers = &io->code.device;
     cd_calibrate_machine_own(m, devices, measured && !st ? &io->entry.device : NULL, io);
-    if (!st && cd_calibrate_machine_says_enough(CD_FACTS_OF_CPU, io->numbers)) return CDMPP_OK;
+    if (!st && calibrate_machine_says_enough(CD_FACTS_OF_CPU, io->numbers)) return CDMPP_OK;
     CD_TRY(cd_device_table_find(devices, io->stands, &d, err));
     if (measured)
         cd_log_put(o->log, CD_LOG_WARNING,
@@ -151,7 +155,7 @@ static cdmpp_status take_model(const char *target, const cd_device_table *device
     if (!is.n) return CDMPP_OK;
     if (is.n >= sizeof name->name)
         return CD_FAIL(err, EUSAGE, "--target: a name of %zu letters", is.n);
-    CD_TRY(cd_calibrate_machine_is(is, devices, name->name, name->says, err));
+    CD_TRY(calibrate_machine_is(is, devices, name->name, name->says, err));
     (void)snprintf(name->name, sizeof name->name, "%.*s", (int)is.n, is.p);
     return CDMPP_OK;
 }
@@ -199,8 +203,8 @@ static cdmpp_status find_gpu(const cd_calibrate_options *o, const cd_model *m,
     if (!io->stands) CD_TRY(nearest_gpu(m, devices, d, &io->stands, err));
     io->numbers = d;
     cd_calibrate_machine_own(m, devices,
-                             cd_calibrate_machine_says_enough(CD_FACTS_OF_GPU, d) ? d : NULL, io);
-    if (cd_calibrate_machine_says_enough(CD_FACTS_OF_GPU, d)) return CDMPP_OK;
+                             calibrate_machine_says_enough(CD_FACTS_OF_GPU, d) ? d : NULL, io);
+    if (calibrate_machine_says_enough(CD_FACTS_OF_GPU, d)) return CDMPP_OK;
     CD_TRY(cd_device_table_find(devices, io->stands, &io->numbers, err));
     cd_log_put(o->log, CD_LOG_WARNING,
                "%s does not say enough of its arithmetic and memory: costs of programs are "
@@ -209,10 +213,14 @@ static cdmpp_status find_gpu(const cd_calibrate_options *o, const cd_model *m,
     return CDMPP_OK;
 }
 
+static cdmpp_status calibrate_board_find(const cd_calibrate_options *o, const cd_model *m,
+                                         const cd_device_table *devices, cd_calibrate_machine *io,
+                                         cdmpp_err *err);
+
 cdmpp_status cd_calibrate_machine_find(const cd_calibrate_options *o, const cd_model *m,
                                        const cd_device_table *devices, cd_calibrate_machine *io,
                                        cdmpp_err *err) {
-    if (o->board) return cd_calibrate_board_find(o, m, devices, io, err);
+    if (o->board) return calibrate_board_find(o, m, devices, io, err);
     return (cd_calibrate_facts_set(o->target) == CD_FACTS_OF_GPU ? find_gpu : find_cpu)(
         o, m, devices, io, err);
 }
@@ -280,7 +288,7 @@ static cdmpp_status name_of(const cd_calibrate_options *o, const cd_device_table
                    o->board->device[0] ? o->board->device : "a device that it does not name");
     const bool described =
         o->board->model[0] && !cd_device_table_find(devices, o->board->model, &is, NULL);
-    return described ? cd_calibrate_machine_is(said, devices, o->board->model, out->says, err)
+    return described ? calibrate_machine_is(said, devices, o->board->model, out->says, err)
                      : CDMPP_OK;
 }
 
@@ -293,14 +301,16 @@ static void take_numbers(const cd_calibrate_options *o, const cd_device *d,
     io->numbers = &io->code.device;
 }
 
-cdmpp_status cd_calibrate_board_find(const cd_calibrate_options *o, const cd_model *m,
-                                     const cd_device_table *devices, cd_calibrate_machine *io,
-                                     cdmpp_err *err) {
+/* A board, by what it says of itself and the file of descriptions. Errors: EUSAGE (it has no name),
+ * EMODEL, ENOMEM. */
+static cdmpp_status calibrate_board_find(const cd_calibrate_options *o, const cd_model *m,
+                                         const cd_device_table *devices, cd_calibrate_machine *io,
+                                         cdmpp_err *err) {
     CD_TRY(name_of(o, devices, &io->name, err));
     if (!io->stands) CD_TRY(cd_calibrate_stand_in(m, devices, io->name.name, &io->stands, err));
     cd_calibrate_machine_own(m, devices, NULL, io);
     const cd_device *d = io->own;
-    if (!d || !cd_calibrate_machine_says_enough(CD_FACTS_OF_CPU, d))
+    if (!d || !calibrate_machine_says_enough(CD_FACTS_OF_CPU, d))
         CD_TRY(cd_device_table_find(devices, io->stands, &d, err));
     take_numbers(o, d, io);
     return CDMPP_OK;

@@ -10,14 +10,16 @@
 
 enum { VECTOR_BYTES = 64 };
 
-void cd_dynamic_net_close(cd_dynamic_net *n) {
+static void dynamic_net_close(cd_dynamic_net *n) {
     cd_network_live_close(n->live);
     cd_graph_free(n->graph);
     cd_arena_free(&n->arena);
     *n = (cd_dynamic_net){0};
 }
 
-cdmpp_status cd_dynamic_net_open(cd_dynamic *d, int64_t size, cd_dynamic_net *n, cdmpp_err *err) {
+/* Close it after an error too. */
+static cdmpp_status dynamic_net_open(cd_dynamic *d, int64_t size, cd_dynamic_net *n,
+                                     cdmpp_err *err) {
     const cd_dynamic_options *o = d->o;
     const char *target = o->target ? o->target : "llvm";
     const int threads =
@@ -48,7 +50,7 @@ cdmpp_status cd_dynamic_net_open(cd_dynamic *d, int64_t size, cd_dynamic_net *n,
 
 /* ---- values over the size ---- */
 
-int64_t cd_dynamic_shape_bytes(const cd_graph_shape *s, cd_dtype t) {
+static int64_t dynamic_shape_bytes(const cd_graph_shape *s, cd_dtype t) {
     return cd_graph_shape_elements(s) * (int64_t)cd_expr_dtype_bytes(t);
 }
 
@@ -57,7 +59,8 @@ static const cd_graph_tensor *value_of(const cd_dynamic_net *n, bool result, uin
                   : cd_network_live_input_tensor(n->live, k);
 }
 
-void cd_dynamic_shape(const cd_dynamic_value *v, int64_t size, cd_graph_shape *out) {
+/* No elements where the shape is not known. */
+static void dynamic_shape(const cd_dynamic_value *v, int64_t size, cd_graph_shape *out) {
     *out = (cd_graph_shape){.rank = v->rank};
     for (uint32_t i = 0; !v->points && i < v->rank; i++)
         out->dim[i] = v->base[i] + v->per[i] * size;
@@ -68,7 +71,7 @@ void cd_dynamic_shape(const cd_dynamic_value *v, int64_t size, cd_graph_shape *o
 
 static bool is_at(const cd_dynamic_value *v, int64_t size, const cd_graph_shape *s) {
     cd_graph_shape want;
-    cd_dynamic_shape(v, size, &want);
+    dynamic_shape(v, size, &want);
     return want.rank == s->rank && !memcmp(want.dim, s->dim, s->rank * sizeof *s->dim);
 }
 
@@ -114,7 +117,9 @@ static cdmpp_status check_net(const cd_dynamic *d, const cd_dynamic_net *n, cdmp
     return CDMPP_OK;
 }
 
-cdmpp_status cd_dynamic_values(cd_dynamic *d, cdmpp_err *err) {
+/* Values of the points as functions of the size; *why: that one is none. Errors: EUNSUPPORTED
+ * (points of different inputs or results), ENOMEM. */
+static cdmpp_status dynamic_values(cd_dynamic *d, cdmpp_err *err) {
     d->n_input = cd_network_live_inputs(d->net[0].live);
     d->n_result = d->net[0].graph->n_output;
     if (!d->n_input || !d->n_result)
@@ -162,9 +167,9 @@ static cdmpp_status make(const cd_dynamic_value *v, int64_t size, bool filled, c
                          void **out, cdmpp_err *err) {
     cd_graph_shape s;
     cd_hash h = cd_hash_start();
-    cd_dynamic_shape(v, size, &s);
+    dynamic_shape(v, size, &s);
     cd_hash_add(&h, v->name, strlen(v->name));
-    if (!(*out = cd_arena_zalloc(a, (size_t)cd_dynamic_shape_bytes(&s, v->dtype) + 1, 1)))
+    if (!(*out = cd_arena_zalloc(a, (size_t)dynamic_shape_bytes(&s, v->dtype) + 1, 1)))
         return CD_FAIL(err, ENOMEM, "a tensor");
     if (!filled ||
         cd_tensor_fill(v->dtype, (uint32_t)h.a, 0, (size_t)cd_graph_shape_elements(&s), *out))
@@ -172,8 +177,8 @@ static cdmpp_status make(const cd_dynamic_value *v, int64_t size, bool filled, c
     return CD_FAIL(err, EUNSUPPORTED, "%.80s: numbers of its type are not made", v->name);
 }
 
-cdmpp_status cd_dynamic_data_make(const cd_dynamic *d, int64_t size, cd_dynamic_data *x,
-                                  cdmpp_err *err) {
+static cdmpp_status dynamic_data_make(const cd_dynamic *d, int64_t size, cd_dynamic_data *x,
+                                      cdmpp_err *err) {
     x->input = CD_NEWN(&x->arena, void *, d->n_input);
     x->result = CD_NEWN(&x->arena, void *, d->n_result);
     x->expect = CD_NEWN(&x->arena, void *, d->n_result);
@@ -197,19 +202,20 @@ static double difference(const float *got, const float *want, int64_t n) {
     return apart > 0 ? apart / most : 0;
 }
 
-double cd_dynamic_data_difference(const cd_dynamic *d, int64_t size, const cd_dynamic_data *x) {
+/* Largest difference of result and expect over the largest value; of whole numbers 0 or 1. */
+static double dynamic_data_difference(const cd_dynamic *d, int64_t size, const cd_dynamic_data *x) {
     double most = 0;
     for (uint32_t k = 0; k < d->n_result; k++) {
         const cd_dynamic_value *v = &d->result[k];
         cd_graph_shape s;
-        cd_dynamic_shape(v, size, &s);
+        dynamic_shape(v, size, &s);
         if (v->dtype == CD_F32)
             most = fmax(most, difference(x->result[k], x->expect[k], cd_graph_shape_elements(&s)));
         else
-            most = fmax(most, memcmp(x->result[k], x->expect[k],
-                                     (size_t)cd_dynamic_shape_bytes(&s, v->dtype))
-                                  ? 1
-                                  : 0);
+            most = fmax(
+                most, memcmp(x->result[k], x->expect[k], (size_t)dynamic_shape_bytes(&s, v->dtype))
+                          ? 1
+                          : 0);
     }
     return most;
 }
@@ -231,13 +237,13 @@ int64_t cd_dynamic_bytes(const cd_dynamic *d) {
 
 void cd_dynamic_input_shape(const cd_dynamic *d, uint32_t k, int64_t size, cd_graph_shape *shape,
                             cd_dtype *dtype) {
-    cd_dynamic_shape(&d->input[k], size, shape);
+    dynamic_shape(&d->input[k], size, shape);
     *dtype = d->input[k].dtype;
 }
 
 void cd_dynamic_result_shape(const cd_dynamic *d, uint32_t k, int64_t size, cd_graph_shape *shape,
                              cd_dtype *dtype) {
-    cd_dynamic_shape(&d->result[k], size, shape);
+    dynamic_shape(&d->result[k], size, shape);
     *dtype = d->result[k].dtype;
 }
 
@@ -264,9 +270,9 @@ static cdmpp_status put_input(cd_dynamic *d, cd_dynamic_net *n, int64_t size, ui
                               const void *from, cdmpp_err *err) {
     cd_graph_shape box, whole;
     if (size == n->size) return cd_network_live_write(n->live, k, from, err);
-    cd_dynamic_shape(&d->input[k], size, &box);
-    cd_dynamic_shape(&d->input[k], n->size, &whole);
-    memset(d->scratch, 0, (size_t)cd_dynamic_shape_bytes(&whole, d->input[k].dtype));
+    dynamic_shape(&d->input[k], size, &box);
+    dynamic_shape(&d->input[k], n->size, &whole);
+    memset(d->scratch, 0, (size_t)dynamic_shape_bytes(&whole, d->input[k].dtype));
     cd_dynamic_copy_box(&box, cd_expr_dtype_bytes(d->input[k].dtype), &box, from, &whole,
                         d->scratch);
     return cd_network_live_write(n->live, k, d->scratch, err);
@@ -276,17 +282,18 @@ static cdmpp_status get_result(cd_dynamic *d, cd_dynamic_net *n, int64_t size, u
                                cdmpp_err *err) {
     cd_graph_shape box, whole;
     if (size == n->size) return cd_network_live_read(n->live, k, to, err);
-    cd_dynamic_shape(&d->result[k], size, &box);
-    cd_dynamic_shape(&d->result[k], n->size, &whole);
+    dynamic_shape(&d->result[k], size, &box);
+    dynamic_shape(&d->result[k], n->size, &whole);
     CD_TRY(cd_network_live_read(n->live, k, d->scratch, err));
     cd_dynamic_copy_box(&box, cd_expr_dtype_bytes(d->result[k].dtype), &whole, d->scratch, &box,
                         to);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_dynamic_run(cd_dynamic *d, cd_dynamic_net *n, int64_t size,
-                            const void *const *input, void *const *result, cd_dynamic_times *t,
-                            cdmpp_err *err) {
+/* A call of a given net, at most as large as it. */
+static cdmpp_status dynamic_run(cd_dynamic *d, cd_dynamic_net *n, int64_t size,
+                                const void *const *input, void *const *result, cd_dynamic_times *t,
+                                cdmpp_err *err) {
     double pass;
     const double from = cd_clock_wall();
     for (uint32_t k = 0; k < d->n_input; k++) CD_TRY(put_input(d, n, size, k, input[k], err));
@@ -302,7 +309,7 @@ cdmpp_status cd_dynamic_call(cd_dynamic *d, int64_t size, const void *const *inp
     const double from = cd_clock_wall();
     CD_TRY(cd_dynamic_choose(d, size, &k, err));
     const double chosen = cd_clock_wall() - from;
-    CD_TRY(cd_dynamic_run(d, &d->net[k], size, input, result, t, err));
+    CD_TRY(dynamic_run(d, &d->net[k], size, input, result, t, err));
     if (t) t->choose_s = chosen;
     return CDMPP_OK;
 }
@@ -315,8 +322,8 @@ static cdmpp_status make_scratch(cd_dynamic *d, cdmpp_err *err) {
         for (uint32_t k = 0; k < d->n_input + d->n_result; k++) {
             const cd_dynamic_value *v = k < d->n_input ? &d->input[k] : &d->result[k - d->n_input];
             cd_graph_shape s;
-            cd_dynamic_shape(v, d->net[p].size, &s);
-            const int64_t bytes = cd_dynamic_shape_bytes(&s, v->dtype);
+            dynamic_shape(v, d->net[p].size, &s);
+            const int64_t bytes = dynamic_shape_bytes(&s, v->dtype);
             if (bytes > most) most = bytes;
         }
     d->scratch = cd_arena_alloc(&d->arena, (size_t)most + 1, 1);
@@ -327,13 +334,13 @@ static cdmpp_status make_scratch(cd_dynamic *d, cdmpp_err *err) {
 static cdmpp_status try_padding(cd_dynamic *d, size_t k, cdmpp_err *err) {
     const int64_t size = d->net[k - 1].size;
     cd_dynamic_data x = {0};
-    cdmpp_status st = cd_dynamic_data_make(d, size, &x, err);
+    cdmpp_status st = dynamic_data_make(d, size, &x, err);
     if (!st)
-        st = cd_dynamic_run(d, &d->net[k - 1], size, (const void *const *)x.input, x.expect, NULL,
-                            err);
+        st =
+            dynamic_run(d, &d->net[k - 1], size, (const void *const *)x.input, x.expect, NULL, err);
     if (!st)
-        st = cd_dynamic_run(d, &d->net[k], size, (const void *const *)x.input, x.result, NULL, err);
-    const double apart = st ? 0 : cd_dynamic_data_difference(d, size, &x);
+        st = dynamic_run(d, &d->net[k], size, (const void *const *)x.input, x.result, NULL, err);
+    const double apart = st ? 0 : dynamic_data_difference(d, size, &x);
     cd_arena_free(&x.arena);
     if (st || apart <= CD_DYNAMIC_SAME) return st;
     char text[200];
@@ -354,10 +361,10 @@ static cdmpp_status open_all(cd_dynamic *d, cdmpp_err *err) {
         return CD_FAIL(err, ENOMEM, "points");
     for (size_t k = 0; k < o->sizes->n; k++) {
         d->n++; /* closed after an error too */
-        CD_TRY(cd_dynamic_net_open(d, o->sizes->size[k], &d->net[k], err));
+        CD_TRY(dynamic_net_open(d, o->sizes->size[k], &d->net[k], err));
         if (o->stop && *o->stop) return CD_FAIL(err, EINTERRUPTED, "while programs were made");
     }
-    CD_TRY(cd_dynamic_values(d, err));
+    CD_TRY(dynamic_values(d, err));
     CD_TRY(make_scratch(d, err));
     for (size_t k = 1; k < d->n && !d->only_points; k++) CD_TRY(try_padding(d, k, err));
     return CDMPP_OK;
@@ -376,7 +383,7 @@ cdmpp_status cd_dynamic_open(const cd_dynamic_options *o, cd_dynamic **out, cdmp
 
 void cd_dynamic_close(cd_dynamic *d) {
     if (!d) return;
-    for (size_t k = 0; k < d->n; k++) cd_dynamic_net_close(&d->net[k]);
+    for (size_t k = 0; k < d->n; k++) dynamic_net_close(&d->net[k]);
     cd_measure_close(d->measure);
     cd_arena_free(&d->arena);
     cd_mem_free(d);
@@ -399,7 +406,7 @@ static cdmpp_status turn(cd_dynamic *d, cd_dynamic_net *n, int64_t size, const c
                          void **result, cd_dynamic_times *best, cdmpp_err *err) {
     cd_dynamic_times t;
     for (int k = 0; k < CALLS; k++) {
-        CD_TRY(cd_dynamic_run(d, n, size, (const void *const *)x->input, result, &t, err));
+        CD_TRY(dynamic_run(d, n, size, (const void *const *)x->input, result, &t, err));
         if (!k || t.copy_s + t.pass_s < best->copy_s + best->pass_s) *best = t;
     }
     return CDMPP_OK;
@@ -446,7 +453,7 @@ static cdmpp_status time_both(cd_dynamic *d, cd_dynamic_net *point, cd_dynamic_n
         t.ratio[t.n] = exact ? t.call[t.n] / t.exact[t.n] : 1;
     }
     settle(&t, row);
-    row->difference = point && exact ? cd_dynamic_data_difference(d, row->size, x) : 0;
+    row->difference = point && exact ? dynamic_data_difference(d, row->size, x) : 0;
     return CDMPP_OK;
 }
 
@@ -461,11 +468,11 @@ static cdmpp_status run_row(cd_dynamic *d, cd_dynamic_row *row, cdmpp_err *err) 
     cd_dynamic_net *point = &d->net[k];
     row->point = point->size;
     row->time.choose_s = time_choice(d, row->size);
-    if (point->size != row->size) st = cd_dynamic_net_open(d, row->size, &exact, err);
-    if (!st) st = cd_dynamic_data_make(d, row->size, &x, err);
+    if (point->size != row->size) st = dynamic_net_open(d, row->size, &exact, err);
+    if (!st) st = dynamic_data_make(d, row->size, &x, err);
     if (!st) st = time_both(d, point, exact.live ? &exact : NULL, row, &x, err);
     cd_arena_free(&x.arena);
-    cd_dynamic_net_close(&exact);
+    dynamic_net_close(&exact);
     if (!st && row->difference > CD_DYNAMIC_SAME)
         row->st = CD_FAIL(&row->err, ENUMERIC,
                           "%s=%lld: results differ from those of programs of this size by %.2g of "

@@ -76,8 +76,6 @@ typedef struct cd_schedule_db_search {
     /* of which the whole model has the last word; 0: it alone is asked, about all */
     uint32_t last;
 } cd_schedule_db_search;
-/* The plan for these options: two fifths drawn, the rest mutated from the best. */
-cd_schedule_db_search cd_schedule_db_plan(const cd_schedule_db_pick *o);
 /* cd_schedule_db_predict by another plan than its own. */
 cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m,
                                        const cd_task_registry *t, const char *const *key, size_t n,
@@ -85,13 +83,6 @@ cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m,
                                        const cd_schedule_db_search *plan, cd_threads *pool,
                                        cdmpp_err *err);
 
-/* Where the key is, or would be. */
-size_t cd_schedule_db_place(const cd_schedule_db *b, const char *key, size_t n, bool *there);
-/* A measured record of a task that has an entry. Errors: ENOMEM, nothing has changed then. */
-cdmpp_status cd_schedule_db_tried(cd_schedule_db_slot *e, cd_str line, cdmpp_err *err);
-/* Show in `s` what was tried but the entry's own line. */
-void cd_schedule_db_show_slower(cd_schedule_db_slot *e);
-void cd_schedule_db_free_tried(cd_schedule_db_slot *e);
 /* A task's schedule; in the place of one that is there; what was tried in the same reading stays.
  * Everything is copied. Errors: ENOMEM, nothing has changed then. */
 cdmpp_status cd_schedule_db_put(cd_schedule_db *b, cd_str key, cd_str line, cd_str origin,

@@ -162,7 +162,9 @@ const char *cd_network_cost_named(void) {
     return named && *named ? named : NULL;
 }
 
-const char *cd_network_cost_path(cd_arena *a) {
+/* Where the file is: $CDMPP_NETWORK_COSTS, else CD_NETWORK_COST_FILE in configs/ of the working
+ * directory, else the installed one. NULL: nowhere. */
+static const char *network_cost_path(cd_arena *a) {
     static const char here[] = "configs/" CD_NETWORK_COST_FILE;
     if (cd_network_cost_named()) return cd_network_cost_named();
     return !access(here, R_OK) ? here : cd_data_path_find(a, here);
@@ -170,7 +172,7 @@ const char *cd_network_cost_path(cd_arena *a) {
 
 cdmpp_status cd_network_cost_usual(cd_diag *diag, cd_network_cost **out, cdmpp_err *err) {
     cd_arena a = {0};
-    const char *path = cd_network_cost_path(&a);
+    const char *path = network_cost_path(&a);
     *out = NULL;
     const cdmpp_status st = path ? cd_network_cost_load(path, diag, out, err) : CDMPP_OK;
     cd_arena_free(&a);

@@ -64,9 +64,6 @@ cdmpp_status cd_network_cost_read(const char *path, const char *text, size_t n, 
                                   CD_GIVE cd_network_cost **out, cdmpp_err *err);
 void cd_network_cost_free(CD_TAKE cd_network_cost *l); /* NULL is fine */
 const char *cd_network_cost_named(void); /* $CDMPP_NETWORK_COSTS; NULL: not set, or empty */
-/* Where the file is: $CDMPP_NETWORK_COSTS, else CD_NETWORK_COST_FILE in configs/ of the working
- * directory, else the installed one. NULL: nowhere. */
-CD_KEEP const char *cd_network_cost_path(cd_arena *a);
 /* The list at that path; *out NULL: there is none. Errors: those of cd_network_cost_load. */
 cdmpp_status cd_network_cost_usual(cd_diag *diag, CD_GIVE cd_network_cost **out, cdmpp_err *err);
 /* A copy of `f` behind the entries of *l; *l NULL: a list of it alone. Errors: ENOMEM; *l stays as

@@ -19,7 +19,7 @@
 
 enum { MOST = CD_SCHEDULE_DB_SLOWER + 1 }; /* the fastest is one of them, or not */
 
-void cd_schedule_db_free_tried(cd_schedule_db_slot *e) {
+static void schedule_db_free_tried(cd_schedule_db_slot *e) {
     for (uint32_t i = 0; i < e->n_tried; i++) cd_mem_free(e->tried[i].line);
     cd_mem_free(e->tried);
     cd_mem_free(e->slower);
@@ -50,7 +50,8 @@ static bool same_record(const char *a, size_t n, const char *b, size_t m) {
     return n == without_origin(b, m) && !memcmp(a, b, n);
 }
 
-cdmpp_status cd_schedule_db_tried(cd_schedule_db_slot *e, cd_str line, cdmpp_err *err) {
+/* A measured record of a task that has an entry. Errors: ENOMEM, nothing has changed then. */
+static cdmpp_status schedule_db_tried(cd_schedule_db_slot *e, cd_str line, cdmpp_err *err) {
     cd_hash h = cd_hash_start();
     cd_hash_add(&h, line.p, without_origin(line.p, line.n));
     if (!room(e)) return CD_FAIL(err, ENOMEM, "records of a task");
@@ -74,7 +75,8 @@ cdmpp_status cd_schedule_db_tried(cd_schedule_db_slot *e, cd_str line, cdmpp_err
     return CDMPP_OK;
 }
 
-void cd_schedule_db_show_slower(cd_schedule_db_slot *e) {
+/* Show in `s` what was tried but the entry's own line. */
+static void schedule_db_show_slower(cd_schedule_db_slot *e) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->n_tried && n < CD_SCHEDULE_DB_SLOWER; i++)
         if (!same_record(e->tried[i].line, e->tried[i].len, e->line, e->s.len))
@@ -99,7 +101,7 @@ void cd_schedule_db_free(cd_schedule_db *b) {
     if (!b) return;
     for (size_t i = 0; i < b->n; i++) {
         free_texts(b->entry[i]);
-        cd_schedule_db_free_tried(b->entry[i]);
+        schedule_db_free_tried(b->entry[i]);
         cd_mem_free(b->entry[i]);
     }
     cd_mem_free(b->entry);
@@ -111,9 +113,11 @@ const cd_schedule_db_entry *cd_schedule_db_at(const cd_schedule_db *b, size_t i)
     return &b->entry[i]->s;
 }
 
+static size_t schedule_db_place(const cd_schedule_db *b, const char *key, size_t n, bool *there);
+
 const cd_schedule_db_entry *cd_schedule_db_find(const cd_schedule_db *b, const char *key) {
     bool there;
-    const size_t at = cd_schedule_db_place(b, key, strlen(key), &there);
+    const size_t at = schedule_db_place(b, key, strlen(key), &there);
     return there ? &b->entry[at]->s : NULL;
 }
 
@@ -123,7 +127,8 @@ static int compare(const char *key, const char *p, size_t n) {
     return c ? c : key[n] != 0;
 }
 
-size_t cd_schedule_db_place(const cd_schedule_db *b, const char *key, size_t n, bool *there) {
+/* Where the key is, or would be. */
+static size_t schedule_db_place(const cd_schedule_db *b, const char *key, size_t n, bool *there) {
     size_t lo = 0, hi = b->n;
     *there = false;
     while (lo < hi) {
@@ -159,7 +164,7 @@ static cd_schedule_db_slot *open_at(cd_schedule_db *b, size_t at) {
 cdmpp_status cd_schedule_db_put(cd_schedule_db *b, cd_str key, cd_str line, cd_str origin,
                                 bool says, double measured_s, uint32_t reading, cdmpp_err *err) {
     bool there;
-    const size_t at = cd_schedule_db_place(b, key.p, key.n, &there);
+    const size_t at = schedule_db_place(b, key.p, key.n, &there);
     cd_schedule_db_slot x = {.key = copied(key),
                              .line = copied(line),
                              .origin = copied(origin),
@@ -173,7 +178,7 @@ cdmpp_status cd_schedule_db_put(cd_schedule_db *b, cd_str key, cd_str line, cd_s
         return CD_FAIL(err, ENOMEM, "schedule of %zu bytes", line.n);
     }
     free_texts(e);
-    if (e->reading != reading) cd_schedule_db_free_tried(e);
+    if (e->reading != reading) schedule_db_free_tried(e);
     x.tried = e->tried, x.n_tried = e->n_tried, x.of_tried = e->of_tried, x.slower = e->slower;
     x.s = (cd_schedule_db_entry){
         .key = x.key, .line = x.line, .len = line.n, .origin = x.origin, .measured_s = measured_s};
@@ -275,7 +280,7 @@ static cdmpp_status time_of(cd_arena *a, const cd_record *r, double *seconds, cd
 /* Whether it takes the place of what the database has. Of equal ones the first stays. */
 static bool is_better(const reader *rd, const cd_record *r, double seconds) {
     bool there;
-    const size_t at = cd_schedule_db_place(rd->db, r->workload_key.p, r->workload_key.n, &there);
+    const size_t at = schedule_db_place(rd->db, r->workload_key.p, r->workload_key.n, &there);
     if (!there) return true;
     const cd_schedule_db_slot *e = rd->db->entry[at];
     return e->reading == rd->reading &&
@@ -285,9 +290,9 @@ static bool is_better(const reader *rd, const cd_record *r, double seconds) {
 /* What was measured for a task whose schedule this reading brings. */
 static cdmpp_status remember(const reader *rd, const cd_record *r, cd_str line, cdmpp_err *err) {
     bool there;
-    const size_t at = cd_schedule_db_place(rd->db, r->workload_key.p, r->workload_key.n, &there);
+    const size_t at = schedule_db_place(rd->db, r->workload_key.p, r->workload_key.n, &there);
     if (!there || rd->db->entry[at]->reading != rd->reading) return CDMPP_OK;
-    return cd_schedule_db_tried(rd->db->entry[at], line, err);
+    return schedule_db_tried(rd->db->entry[at], line, err);
 }
 
 static cdmpp_status keep(reader *rd, const cd_record *r, cd_str line, const char *path, long number,
@@ -368,7 +373,7 @@ cdmpp_status cd_schedule_db_read_logs(cd_schedule_db *b, const char *const *path
     for (size_t i = 0; !st && i < in.n; i++) st = read_file(&rd, in.path[i], err);
     for (size_t i = 0; i < b->n; i++) {
         if (b->entry[i]->reading != rd.reading) continue;
-        cd_schedule_db_show_slower(b->entry[i]);
+        schedule_db_show_slower(b->entry[i]);
         if (io->elsewhere) b->entry[i]->s.measured_s = (double)NAN;
     }
     cd_inputs_free(&in);

@@ -378,7 +378,8 @@ cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m,
     return st;
 }
 
-cd_schedule_db_search cd_schedule_db_plan(const cd_schedule_db_pick *o) {
+/* The plan for these options: two fifths drawn, the rest mutated from the best. */
+static cd_schedule_db_search schedule_db_plan(const cd_schedule_db_pick *o) {
     const uint32_t n = o->trials ? o->trials : CD_SCHEDULE_DB_TRIALS;
     /* mutations of one are much alike */
     return (cd_schedule_db_search){.trials = n,
@@ -391,6 +392,6 @@ cd_schedule_db_search cd_schedule_db_plan(const cd_schedule_db_pick *o) {
 cdmpp_status cd_schedule_db_predict(cd_schedule_db *b, const cd_model *m, const cd_task_registry *t,
                                     const char *const *key, size_t n, const cd_schedule_db_pick *o,
                                     cd_threads *pool, cdmpp_err *err) {
-    const cd_schedule_db_search plan = cd_schedule_db_plan(o);
+    const cd_schedule_db_search plan = schedule_db_plan(o);
     return cd_schedule_db_predict_by(b, m, t, key, n, o, &plan, pool, err);
 }

@@ -69,10 +69,13 @@ static cdmpp_status cycle_at(const cd_network_builder *m, const uint32_t *stack,
     return fail_cycle(m, stack + from, depth - from, err);
 }
 
-/* Depth-first search with its own stack: a graph may be a chain of a million nodes. A node is put
+/* order (n_node): every node behind those before it, and else as they were added. Errors: EINVALID
+ * (a cycle), ENOMEM.
+ *
+ * Depth-first search with its own stack: a graph may be a chain of a million nodes. A node is put
  * down when all before it are; an edge to an open node closes a cycle. */
-cdmpp_status cd_network_graph_order(const cd_network_builder *m, const cd_network_in_edges *e,
-                                    cd_arena *scratch, uint32_t *order, cdmpp_err *err) {
+static cdmpp_status network_graph_order(const cd_network_builder *m, const cd_network_in_edges *e,
+                                        cd_arena *scratch, uint32_t *order, cdmpp_err *err) {
     enum { NEW, OPEN, DONE };
     const uint32_t n = (uint32_t)m->n_node;
     uint32_t *stack = cd_arena_alloc(scratch, (size_t)n + 1, sizeof *stack), end = 0;
@@ -335,7 +338,7 @@ cdmpp_status cd_network_builder_finish(cd_network_builder *m, cd_network_graph *
     uint32_t *order = st ? NULL : cd_arena_alloc(&scratch, m->n_node + 1, sizeof *order);
     uint32_t *rank = st ? NULL : cd_arena_alloc(&scratch, m->n_node + 1, sizeof *rank);
     if (!st && (!order || !rank)) st = CD_FAIL(err, ENOMEM, "order of %zu nodes", m->n_node);
-    if (!st) st = cd_network_graph_order(m, &e, &scratch, order, err);
+    if (!st) st = network_graph_order(m, &e, &scratch, order, err);
     if (!st) st = publish(m, &e, order, rank, err);
     if (!st) {
         m->g->text = m->text.arena;

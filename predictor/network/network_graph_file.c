@@ -38,7 +38,9 @@ cdmpp_status cd_network_file_parse(cd_network_file *f, cd_str value, const cd_js
     return within(f, cd_json_parse(&f->scratch, value.p, value.n, out, err), value.p, err);
 }
 
-cdmpp_status cd_network_file_key(cd_network_file *f, cd_str key, const char **out, cdmpp_err *err) {
+/* The same of a member's name as cd_json_member gives it. */
+static cdmpp_status network_file_key(cd_network_file *f, cd_str key, const char **out,
+                                     cdmpp_err *err) {
     const cd_json *v;
     CD_TRY(cd_network_file_parse(f, (cd_str){key.p - 1, key.n + 2}, &v, err));
     return cd_network_file_text(f, v, out, err);
@@ -142,6 +144,10 @@ static cdmpp_status no_form(const cd_network_file *f, cdmpp_err *err) {
                    "executor's JSON, or networks with nodes");
 }
 
+static cdmpp_status network_graph_read_own(cd_network_file *f, cdmpp_err *err);
+
+static cdmpp_status network_graph_read_measured(cd_network_file *f, cdmpp_err *err);
+
 /* By the members of the outermost object; one pass over the text. */
 static cdmpp_status form_of(cd_network_file *f, reader **out, cdmpp_err *err) {
     cd_str rest = {f->text, f->len}, key, value;
@@ -151,13 +157,13 @@ static cdmpp_status form_of(cd_network_file *f, reader **out, cdmpp_err *err) {
     for (; more; n++) {
         CD_TRY(cd_network_file_member(f, &rest, &key, &value, &more, err));
         if (!more) break;
-        if (cd_str_is(key, "schema")) return *out = cd_network_graph_read_own, CDMPP_OK;
+        if (cd_str_is(key, "schema")) return *out = network_graph_read_own, CDMPP_OK;
         nodes |= cd_str_is(key, "nodes");
         executor |= cd_str_is(key, "node_row_ptr") || cd_str_is(key, "arg_nodes");
         objects &= value.n && *value.p == '{';
     }
     *out = nodes && executor ? cd_network_graph_read_tvm
-           : n && objects    ? cd_network_graph_read_measured
+           : n && objects    ? network_graph_read_measured
                              : NULL;
     return *out ? CDMPP_OK : no_form(f, err);
 }
@@ -415,9 +421,11 @@ static cdmpp_status check_schema(cd_network_file *f, cd_str schema, cd_str versi
         "version");
 }
 
-/* The schema is checked before any network is read: another version may mean other things by the
+/* All networks of a file of that form.
+ *
+ * The schema is checked before any network is read: another version may mean other things by the
  * same members. */
-cdmpp_status cd_network_graph_read_own(cd_network_file *f, cdmpp_err *err) {
+static cdmpp_status network_graph_read_own(cd_network_file *f, cdmpp_err *err) {
     cd_str rest = {f->text, f->len};
     cd_str key;
     cd_str value;
@@ -660,14 +668,14 @@ static cdmpp_status one(cd_network_file *f, cd_arena *names, cd_str key, cd_str 
                         cdmpp_err *err) {
     const char *name = NULL;
     cd_network_graph *g = NULL;
-    CD_TRY(cd_network_file_key(f, key, &name, err));
+    CD_TRY(network_file_key(f, key, &name, err));
     name = cd_str_dup(names, (cd_str){name, strlen(name)});
     if (!name) return CD_FAIL(err, ENOMEM, "name");
     const cdmpp_status st = network_measured(f, name, value, &g, err);
     return cd_network_file_add_graph(f, g, name, st, err);
 }
 
-cdmpp_status cd_network_graph_read_measured(cd_network_file *f, cdmpp_err *err) {
+static cdmpp_status network_graph_read_measured(cd_network_file *f, cdmpp_err *err) {
     cd_str rest = {f->text, f->len}, key, value;
     cd_arena names = {0};
     bool more = true;

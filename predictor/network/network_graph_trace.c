@@ -363,8 +363,12 @@ static cdmpp_status all(reader *r, cd_file_lines *l, cdmpp_err *err) {
     }
 }
 
-/* Lines one by one: traces of large models are long. */
-cdmpp_status cd_torch_trace_read(const char *path, cd_torch_trace *out, cdmpp_err *err) {
+/* Errors, with path and line: EIO, EPARSE (quotes, a list), ESCHEMA (a column is missing), EINVALID
+ * (a row reads one that is not before it; two of one name), ERANGE (sizes, times), ENOMEM. Free
+ * *out after an error too.
+ *
+ * Lines one by one: traces of large models are long. */
+static cdmpp_status torch_trace_read(const char *path, cd_torch_trace *out, cdmpp_err *err) {
     reader *r = cd_mem_zalloc(1, sizeof *r);
     cd_file_lines *l = NULL;
     *out = (cd_torch_trace){0};
@@ -666,7 +670,7 @@ cdmpp_status cd_network_graph_trace_read(const char *path, cd_network_graph ***o
     *out = cd_mem_zalloc(1, sizeof **out);
     if (!*out) return CD_FAIL(err, ENOMEM, "graph");
     cdmpp_status st = names(&a, path, &name, &json, err);
-    if (!st) st = cd_torch_trace_read(path, &b.file, err);
+    if (!st) st = torch_trace_read(path, &b.file, err);
     if (!st) st = cd_network_builder_new(name, &b.maker, err);
     if (!st) st = build(&b, &a, json, err);
     if (!st) st = cd_network_builder_finish(b.maker, *out, err);

@@ -30,10 +30,6 @@ bool cd_network_builder_find(const cd_network_builder *m, cd_str name, uint32_t 
 typedef struct cd_network_in_edges {
     uint32_t *first, *into;
 } cd_network_in_edges;
-/* order (n_node): every node behind those before it, and else as they were added. Errors: EINVALID
- * (a cycle), ENOMEM. */
-cdmpp_status cd_network_graph_order(const cd_network_builder *m, const cd_network_in_edges *e,
-                                    cd_arena *scratch, uint32_t *order, cdmpp_err *err);
 
 /* ---- readers ----
  * The text is walked, not parsed as a whole: a node's tree is gone before the next node is read. */
@@ -61,9 +57,6 @@ cdmpp_status cd_network_file_parse(cd_network_file *f, cd_str value, CD_KEEP con
  * ENOMEM. */
 cdmpp_status cd_network_file_text(cd_network_file *f, const cd_json *v, CD_KEEP const char **out,
                                   cdmpp_err *err);
-/* The same of a member's name as cd_json_member gives it. */
-cdmpp_status cd_network_file_key(cd_network_file *f, cd_str key, CD_KEEP const char **out,
-                                 cdmpp_err *err);
 /* EPARSE where a key of the object, which is part of the file, comes twice. */
 cdmpp_status cd_network_file_once(cd_network_file *f, cd_str object, cdmpp_err *err);
 /* cd_json_member and cd_json_item with the line where the member or item begins. */
@@ -100,9 +93,6 @@ cdmpp_status cd_network_file_read_node(cd_network_file *f, const cd_json *v,
                                        cd_network_file_node *out, cdmpp_err *err);
 void cd_network_file_write_node(cd_buf *b, const cd_network_graph *g, const cd_network_node *n);
 
-/* All networks of a file of that form. */
-cdmpp_status cd_network_graph_read_own(cd_network_file *f, cdmpp_err *err);
-cdmpp_status cd_network_graph_read_measured(cd_network_file *f, cdmpp_err *err);
 cdmpp_status cd_network_graph_read_tvm(cd_network_file *f, cdmpp_err *err);
 
 /* network_graph_trace -- a torch.fx trace (CSV, torch_trace_row_internal.h) as a graph of library
@@ -237,6 +227,5 @@ typedef struct cd_torch_trace {
 /* Errors, with path and line: EIO, EPARSE (quotes, a list), ESCHEMA (a column is missing), EINVALID
  * (a row reads one that is not before it; two of one name), ERANGE (sizes, times), ENOMEM. Free
  * *out after an error too. */
-cdmpp_status cd_torch_trace_read(const char *path, cd_torch_trace *out, cdmpp_err *err);
 void cd_torch_trace_free(cd_torch_trace *f);
 #endif

@@ -43,7 +43,8 @@ void cd_network_estimate_times_of(const cd_network_estimate *e, const char *path
     if (!g->device && has_times(g)) g->device = of_folder(e, path);
 }
 
-void cd_network_estimate_measured(const cd_network_estimate *e, cd_network_estimate_case *c) {
+/* Fills c->measured_s, c->measured_median_s. */
+static void network_estimate_measured(const cd_network_estimate *e, cd_network_estimate_case *c) {
     const cd_network_graph *g = c->source->graph;
     const bool here = !g->device || c->device->unnamed ||
                       cd_device_table_same(e->models.devices, g->device, c->device->name);
@@ -67,8 +68,10 @@ static bool is_unsaid(const cd_network_estimate_case *c) {
     return any;
 }
 
-/* Once a file and device: a file may have many networks. */
-void cd_network_estimate_warn_times(const cd_network_estimate *e, cd_network_estimate_case *c) {
+/* A message where times were used of which nobody says the device.
+ *
+ * Once a file and device: a file may have many networks. */
+static void network_estimate_warn_times(const cd_network_estimate *e, cd_network_estimate_case *c) {
     if (c->device->unnamed || !(c->unsaid = is_unsaid(c))) return;
     for (const cd_network_estimate_case *p = e->item; p < c; p++)
         if (p->unsaid && p->device == c->device && !strcmp(p->source->given, c->source->given))
@@ -161,9 +164,11 @@ static void say_alike(const cd_network_estimate *e, const cd_network_estimate_ca
                    name, c->place[place]->name, 100 * sum / c->ops_s, as);
 }
 
-/* The model's answer and the roofline of a stand-in are those of float32. */
-void cd_network_estimate_warn_types(const cd_network_estimate *e, const cd_network_estimate_case *c,
-                                    const char *name) {
+/* Warnings of number types that the model has not seen; name: of the network, in messages.
+ *
+ * The model's answer and the roofline of a stand-in are those of float32. */
+static void network_estimate_warn_types(const cd_network_estimate *e,
+                                        const cd_network_estimate_case *c, const char *name) {
     for (uint32_t k = 0; k < c->n_place; k++) {
         const cd_network_estimate_device *d = c->place[k];
         const bool products = d->narrow && is_gpu(d);
@@ -522,11 +527,11 @@ static void sum_up(cd_network_estimate *e, cd_network_estimate_case *c) {
     }
     warn_unlike(e, c);
     char name[SAID];
-    cd_network_estimate_warn_types(e, c, named(e, c, name));
+    network_estimate_warn_types(e, c, named(e, c, name));
     say_interval(e, c);
     warn_missing(e, c);
     warn_given(e, c);
-    cd_network_estimate_warn_times(e, c);
+    network_estimate_warn_times(e, c);
     for (uint32_t k = 0; k < c->n_place; k++)
         if (cd_network_estimate_use_fits(&c->use[k]) == CD_NETWORK_FITS_NO)
             cd_log_put(
@@ -543,7 +548,7 @@ static cdmpp_status all(cd_network_estimate *e, cd_network_estimate_case *c, cdm
         if (err) *err = c->source->err;
         return c->source->st;
     }
-    cd_network_estimate_measured(e, c);
+    network_estimate_measured(e, c);
     CD_TRY(place(e, c, err));
     CD_TRY(queues(e, c, err));
     CD_TRY(costs(e, c, err));

@@ -13,9 +13,6 @@ cdmpp_status cd_network_estimate_sizes(cd_network_estimate *e, cdmpp_err *err);
 /* The dimensions of a source: the range's has the source's size. Errors: ENOMEM. */
 cdmpp_status cd_network_estimate_dims(cd_network_estimate *e, cd_network_estimate_source *s,
                                       cd_onnx_options *onnx, cdmpp_err *err);
-/* Size of a case within the range. */
-int64_t cd_network_estimate_size_of(const cd_network_estimate *e,
-                                    const cd_network_estimate_case *c);
 /* Fills e->curve from the cases. Errors: ENOMEM, EINTERRUPTED. */
 cdmpp_status cd_network_estimate_curves(cd_network_estimate *e, cdmpp_err *err);
 /* Fills has_one and what follows. Errors: those of cd_node_cost_of, EINTERRUPTED, ENOMEM. */
@@ -35,9 +32,6 @@ cd_replay_device cd_network_estimate_queue(const cd_network_estimate_options *o,
                                            const cd_model_set *m, const char *name);
 
 /* ---- network_estimate_sources.c, network_estimate_names.c ---- */
-/* Fills e->source, e->device and e->item. Errors: where no network can be read, that of the first;
- * EUSAGE, ENOMEM. */
-cdmpp_status cd_network_estimate_sources(cd_network_estimate *e, cdmpp_err *err);
 /* Renames networks so that no two have one name. Errors: ENOMEM. */
 cdmpp_status cd_network_estimate_unique_names(cd_network_estimate *e, cdmpp_err *err);
 
@@ -46,15 +40,6 @@ cdmpp_status cd_network_estimate_unique_names(cd_network_estimate *e, cdmpp_err 
  * of cd_model_load. */
 cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d,
                                           cdmpp_err *err);
-/* Marks the costs of a place whose device another one stands for, and widens each of them by what
- * it has of its own. *spread: standard deviation of ln(true / predicted) that comes on top for all
- * of them alike. False: nothing stands for it. */
-bool cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c,
-                                       uint32_t place, double *spread);
-/* The one warning that another device stands for it, once a run; spread: what that and networks
- * add. */
-void cd_network_estimate_say_stand_in(const cd_network_estimate *e, cd_network_estimate_device *d,
-                                      double spread);
 
 /* ---- network_estimate_spread.c ---- */
 /* Fills c->spread, widens the intervals of operators. Errors: ENOMEM. */
@@ -69,15 +54,8 @@ cdmpp_status cd_network_estimate_widen(const cd_network_estimate *e, cd_network_
 /* Where the file does not say on which device its times were measured, its folder may. */
 void cd_network_estimate_times_of(const cd_network_estimate *e, const char *path,
                                   cd_network_graph *g);
-/* Fills c->measured_s, c->measured_median_s. */
-void cd_network_estimate_measured(const cd_network_estimate *e, cd_network_estimate_case *c);
-/* A message where times were used of which nobody says the device. */
-void cd_network_estimate_warn_times(const cd_network_estimate *e, cd_network_estimate_case *c);
 
 /* ---- network_estimate_types.c ---- */
-/* Warnings of number types that the model has not seen; name: of the network, in messages. */
-void cd_network_estimate_warn_types(const cd_network_estimate *e, const cd_network_estimate_case *c,
-                                    const char *name);
 
 /* ---- network_estimate_memory.c ---- */
 /* Fills weight_bytes and input_bytes: what stays in memory between runs. */
@@ -95,16 +73,6 @@ uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o,
  * cd_schedule_db_predict. */
 cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c,
                                            cd_network_estimate_device *d, cdmpp_err *err);
-/* Adds the cached candidates of these tasks to d->schedules. A damaged file is a message. Errors:
- * ENOMEM, EIO. */
-cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e,
-                                            const cd_network_estimate_case *c,
-                                            cd_network_estimate_device *d, const char *const *key,
-                                            size_t n, cdmpp_err *err);
-/* Keeps d's schedule of this task. What cannot be written is no error. */
-void cd_network_estimate_cache_write(const cd_network_estimate *e,
-                                     const cd_network_estimate_case *c,
-                                     const cd_network_estimate_device *d, const char *key);
 
 /* ---- network_estimate_case.c ---- */
 /* Fills the case; what fails stays in c->st and c->err. */

@@ -72,8 +72,9 @@ cdmpp_status cd_network_estimate_dims(cd_network_estimate *e, cd_network_estimat
 
 /* ---- the law ---- */
 
-int64_t cd_network_estimate_size_of(const cd_network_estimate *e,
-                                    const cd_network_estimate_case *c) {
+/* Size of a case within the range. */
+static int64_t network_estimate_size_of(const cd_network_estimate *e,
+                                        const cd_network_estimate_case *c) {
     return e->range_dim == SIZE_MAX ? c->source->asked : c->source->size;
 }
 
@@ -118,7 +119,7 @@ static cdmpp_status take(cd_network_estimate *e, size_t first, cd_network_estima
         if (x->device != f->device || x->st || !x->source->asked_for ||
             strcmp(x->source->given, f->source->given) != 0)
             continue;
-        c->size[c->n] = cd_network_estimate_size_of(e, x);
+        c->size[c->n] = network_estimate_size_of(e, x);
         c->of[c->n] = x;
         c->seconds[c->n] = x->replay.makespan_s;
         c->low_s[c->n] = x->interval.low_s;
@@ -134,7 +135,7 @@ cdmpp_status cd_network_estimate_curves(cd_network_estimate *e, cdmpp_err *err) 
     for (size_t k = 0; k < e->n_item; k++) {
         const cd_network_estimate_case *c = &e->item[k];
         /* a graph of a file; a later size */
-        if (!c->source->asked_for || cd_network_estimate_size_of(e, c) != e->size[0]) continue;
+        if (!c->source->asked_for || network_estimate_size_of(e, c) != e->size[0]) continue;
         CD_TRY(take(e, k, &e->curve[e->n_curve++], err));
         CD_TRY(cd_network_estimate_one_schedule(e, &e->curve[e->n_curve - 1], err));
     }
@@ -428,9 +429,12 @@ static cdmpp_status files(cd_network_estimate *e, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Graphs come before devices, because they may name theirs; networks behind them, because they are
+/* Fills e->source, e->device and e->item. Errors: where no network can be read, that of the first;
+ * EUSAGE, ENOMEM.
+ *
+ * Graphs come before devices, because they may name theirs; networks behind them, because they are
  * loaded for a target. */
-cdmpp_status cd_network_estimate_sources(cd_network_estimate *e, cdmpp_err *err) {
+static cdmpp_status network_estimate_sources(cd_network_estimate *e, cdmpp_err *err) {
     const char *name;
     size_t n_live = 0;
     CD_TRY(files(e, err));
@@ -547,7 +551,7 @@ cdmpp_status cd_network_estimate_open(const cd_network_estimate_options *o, cd_n
     CD_TRY(cd_network_estimate_sizes(e, err));
     CD_TRY(tasks(e, err));
     CD_TRY(models(e, err));
-    CD_TRY(cd_network_estimate_sources(e, err));
+    CD_TRY(network_estimate_sources(e, err));
     return e->n_item > MAX_CASES ? CD_FAIL(err, ERANGE, "%zu estimates", e->n_item) : CDMPP_OK;
 }
 

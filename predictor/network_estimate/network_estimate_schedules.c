@@ -76,9 +76,10 @@ static void make_folders(char *path) {
     }
 }
 
-void cd_network_estimate_cache_write(const cd_network_estimate *e,
-                                     const cd_network_estimate_case *c,
-                                     const cd_network_estimate_device *d, const char *key) {
+/* Keeps d's schedule of this task. What cannot be written is no error. */
+static void network_estimate_cache_write(const cd_network_estimate *e,
+                                         const cd_network_estimate_case *c,
+                                         const cd_network_estimate_device *d, const char *key) {
     char path[PATH];
     cd_buf b = {0};
     const cd_schedule_db_entry *s = cd_schedule_db_find(d->schedules, key);
@@ -90,11 +91,14 @@ void cd_network_estimate_cache_write(const cd_network_estimate *e,
     cd_buf_free(&b);
 }
 
-/* All files that are there, in one reading. */
-cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e,
-                                            const cd_network_estimate_case *c,
-                                            cd_network_estimate_device *d, const char *const *key,
-                                            size_t n, cdmpp_err *err) {
+/* Adds the cached candidates of these tasks to d->schedules. A damaged file is a message. Errors:
+ * ENOMEM, EIO.
+ *
+ * All files that are there, in one reading. */
+static cdmpp_status network_estimate_cache_read(cd_network_estimate *e,
+                                                const cd_network_estimate_case *c,
+                                                cd_network_estimate_device *d,
+                                                const char *const *key, size_t n, cdmpp_err *err) {
     cd_arena a = {0};
     cd_schedule_db_logs io = {.warn = on_bad, .ctx = e->o->log, .key = key, .n_key = n};
     const char **path = CD_NEWN(&a, const char *, n + 1);
@@ -258,7 +262,7 @@ static cdmpp_status choose(cd_network_estimate *e, const cd_network_estimate_cas
                                      .plain = c->source->loaded ? c->source->loaded->plain : NULL,
                                      .n_plain = c->source->loaded ? c->source->loaded->n_plain : 0};
     n = defined(c->source->tasks, key, n);
-    CD_TRY(cd_network_estimate_cache_read(e, c, d, key, n, err));
+    CD_TRY(network_estimate_cache_read(e, c, d, key, n, err));
     n = bare(d, key, n);
     if (!n) return CDMPP_OK;
     if (!e->pool) CD_TRY(cd_threads_new(o->jobs, &e->pool, err));
@@ -267,7 +271,7 @@ static cdmpp_status choose(cd_network_estimate *e, const cd_network_estimate_cas
                c->source->name, n, d->name, how.trials);
     CD_TRY(cd_schedule_db_predict(d->schedules, d->model, c->source->tasks, key, n, &how, e->pool,
                                   err));
-    for (size_t k = 0; k < n; k++) cd_network_estimate_cache_write(e, c, d, key[k]);
+    for (size_t k = 0; k < n; k++) network_estimate_cache_write(e, c, d, key[k]);
     const size_t none = bare(d, key, n);
     if (none)
         cd_log_put(o->log, CD_LOG_WARNING,

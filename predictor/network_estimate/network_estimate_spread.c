@@ -114,8 +114,10 @@ static void mark(cd_node_cost_entry *n, double own) {
     if (own > 0) cd_replay_widen(n->seconds, own, 0.9, &n->low_s, &n->high_s);
 }
 
-void cd_network_estimate_say_stand_in(const cd_network_estimate *e, cd_network_estimate_device *d,
-                                      double spread) {
+/* The one warning that another device stands for it, once a run; spread: what that and networks
+ * add. */
+static void network_estimate_say_stand_in(const cd_network_estimate *e,
+                                          cd_network_estimate_device *d, double spread) {
     bool both;
     if (d->scaled) say_scaled(e, d);
     if (d->said_stands) return;
@@ -131,9 +133,13 @@ void cd_network_estimate_say_stand_in(const cd_network_estimate *e, cd_network_e
     cd_model_set_say_stand_in(&e->models, &said, e->o->log);
 }
 
-/* All of its programs are unlike those of the training: none of them ran there. */
-bool cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c,
-                                       uint32_t place, double *spread) {
+/* Marks the costs of a place whose device another one stands for, and widens each of them by what
+ * it has of its own. *spread: standard deviation of ln(true / predicted) that comes on top for all
+ * of them alike. False: nothing stands for it.
+ *
+ * All of its programs are unlike those of the training: none of them ran there. */
+static bool network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c,
+                                           uint32_t place, double *spread) {
     cd_network_estimate_device *d = c->place[place];
     cd_node_cost *cost = c->cost[place];
     bool both;
@@ -243,11 +249,11 @@ cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_esti
         double shift, costs = 0;
         const char *as = NULL;
         if (!(tasks_s(c, k) > 0)) continue;
-        const bool stands = cd_network_estimate_mark_stand_in(e, c, k, &shift);
+        const bool stands = network_estimate_mark_stand_in(e, c, k, &shift);
         say_weights(e, c, k);
         const bool guessed = without_fit(e, c->place[k], &costs, &as);
         c->spread[k] = hypot(shift, isnan(costs) ? 0 : costs);
-        if (stands) cd_network_estimate_say_stand_in(e, c->place[k], c->spread[k]);
+        if (stands) network_estimate_say_stand_in(e, c->place[k], c->spread[k]);
         if (guessed && (!stands || c->place[k]->scaled || isnan(costs)))
             say_costs(e, c->place[k], as, costs);
         for (uint32_t i = 0; c->spread[k] > 0 && i < c->source->graph->n_node; i++) {

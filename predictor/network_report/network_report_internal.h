@@ -21,13 +21,7 @@ const cd_network_estimate_case *cd_network_report_thriftiest(const cd_network_re
 
 /* ---- cells of tables for people (network_report_text.c) ---- */
 enum { CD_NETWORK_REPORT_CELL = 24 };
-void cd_network_report_put_time(char out[CD_NETWORK_REPORT_CELL],
-                                double s); /* "7.421 ms"; NaN: "-" */
-/* A name in at least `least` and at most `most` letters; those that steer a terminal become "?". */
-void cd_network_report_put_name(cd_buf *b, const char *s, size_t least, size_t most);
 
 /* ---- lines below the table (network_report_prices.c): of each network the device that costs
  * least, that takes the least energy ---- */
-void cd_network_report_put_cheapest(const cd_network_report *p, cd_buf *b);
-void cd_network_report_put_thriftiest(const cd_network_report *p, cd_buf *b);
 #endif

@@ -196,14 +196,18 @@ static bool is_first(const cd_network_report *p, size_t k) {
     return true;
 }
 
+static void network_report_put_time(char out[CD_NETWORK_REPORT_CELL], double s);
+
+static void network_report_put_name(cd_buf *b, const char *s, size_t least, size_t most);
+
 /* One line a network, by the first case that has its name. */
-void cd_network_report_put_cheapest(const cd_network_report *p, cd_buf *b) {
+static void network_report_put_cheapest(const cd_network_report *p, cd_buf *b) {
     char cell[CD_NETWORK_REPORT_CELL];
     for (size_t k = 0; k < p->e->n_item; k++) {
         if (!is_first(p, k)) continue;
         const char *name = p->e->item[k].source->name;
         const cd_network_estimate_case *c = cd_network_report_cheapest(p, name);
-        cd_network_report_put_name(b, name, 0, SIZE_MAX);
+        network_report_put_name(b, name, 0, SIZE_MAX);
         cd_buf_puts(b, ": ");
         if (!c) {
             cd_buf_puts(b, isnan(p->deadline_s)
@@ -211,7 +215,7 @@ void cd_network_report_put_cheapest(const cd_network_report *p, cd_buf *b) {
                                : "no device with a price is fast enough and fits\n");
             continue;
         }
-        cd_network_report_put_time(cell, c->replay.makespan_s);
+        network_report_put_time(cell, c->replay.makespan_s);
         cd_buf_putf(b, "cheapest%s is %s", isnan(p->deadline_s) ? "" : " under the deadline",
                     c->device->label);
         if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
@@ -220,20 +224,20 @@ void cd_network_report_put_cheapest(const cd_network_report *p, cd_buf *b) {
     }
 }
 
-void cd_network_report_put_thriftiest(const cd_network_report *p, cd_buf *b) {
+static void network_report_put_thriftiest(const cd_network_report *p, cd_buf *b) {
     char cell[CD_NETWORK_REPORT_CELL];
     for (size_t k = 0; k < p->e->n_item; k++) {
         if (!is_first(p, k)) continue;
         const char *name = p->e->item[k].source->name;
         const cd_network_estimate_case *c = cd_network_report_thriftiest(p, name);
-        cd_network_report_put_name(b, name, 0, SIZE_MAX);
+        network_report_put_name(b, name, 0, SIZE_MAX);
         if (!c) {
             cd_buf_puts(b, isnan(p->deadline_s)
                                ? ": of no device the power is known\n"
                                : ": no device whose power is known is fast enough and fits\n");
             continue;
         }
-        cd_network_report_put_time(cell, c->replay.makespan_s);
+        network_report_put_time(cell, c->replay.makespan_s);
         cd_buf_putf(b, ": least energy%s is that of %s",
                     isnan(p->deadline_s) ? "" : " under the deadline", c->device->label);
         if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
@@ -247,8 +251,8 @@ void cd_network_report_put_thriftiest(const cd_network_report *p, cd_buf *b) {
  * A column is as wide as its widest cell, so each cell is made twice. Names come from files: what
  * would steer a terminal is replaced, and letters are counted as UTF-8. */
 
-/* "7.421 ms" */
-void cd_network_report_put_time(char out[CD_NETWORK_REPORT_CELL], double s) {
+/* "7.421 ms"; NaN: "-" */
+static void network_report_put_time(char out[CD_NETWORK_REPORT_CELL], double s) {
     if (isnan(s)) snprintf(out, CD_NETWORK_REPORT_CELL, "-");
     else if (s >= 1) snprintf(out, CD_NETWORK_REPORT_CELL, "%.4g s", s);
     else if (s >= 1e-3) snprintf(out, CD_NETWORK_REPORT_CELL, "%.4g ms", s * 1e3);
@@ -268,7 +272,8 @@ static void put_real(char out[CD_NETWORK_REPORT_CELL], double v, const char *for
     else snprintf(out, CD_NETWORK_REPORT_CELL, form, v);
 }
 
-void cd_network_report_put_name(cd_buf *b, const char *s, size_t least, size_t most) {
+/* A name in at least `least` and at most `most` letters; those that steer a terminal become "?". */
+static void network_report_put_name(cd_buf *b, const char *s, size_t least, size_t most) {
     size_t n = 0;
     for (; *s; s++) {
         const unsigned char c = (unsigned char)*s;
@@ -376,20 +381,20 @@ static void put_cell(const cd_network_report *p, const cd_network_estimate_case 
     case BATCH:
         put_real(out, c->source->batch > 0 ? (double)c->source->batch : (double)NAN, "%.0f");
         break;
-    case BEFORE: cd_network_report_put_time(out, c->before_s); break;
-    case LATENCY: cd_network_report_put_time(out, c->replay.makespan_s); break;
+    case BEFORE: network_report_put_time(out, c->before_s); break;
+    case LATENCY: network_report_put_time(out, c->replay.makespan_s); break;
     case SPEED_UP: put_real(out, c->before_s / c->replay.makespan_s, "%.3fx"); break;
-    case TRAINING: cd_network_report_put_time(out, c->cluster.replay_s); break;
-    case FROM: cd_network_report_put_time(out, c->interval.low_s); break;
-    case TO: cd_network_report_put_time(out, c->interval.high_s); break;
-    case MEASURED_S: cd_network_report_put_time(out, measured_s); break;
+    case TRAINING: network_report_put_time(out, c->cluster.replay_s); break;
+    case FROM: network_report_put_time(out, c->interval.low_s); break;
+    case TO: network_report_put_time(out, c->interval.high_s); break;
+    case MEASURED_S: network_report_put_time(out, measured_s); break;
     case MEASURED_ERROR:
         put_real(out, 100 * cd_network_estimate_error(c, measured_s), "%+.1f %%");
         break;
-    case RUN_S: cd_network_report_put_time(out, c->run_s); break;
+    case RUN_S: network_report_put_time(out, c->run_s); break;
     case RUN_ERROR: put_real(out, 100 * cd_network_estimate_error(c, c->run_s), "%+.1f %%"); break;
-    case CHAIN: cd_network_report_put_time(out, c->replay.chain_s); break;
-    case SUM: cd_network_report_put_time(out, c->replay.sum_s); break;
+    case CHAIN: network_report_put_time(out, c->replay.chain_s); break;
+    case SUM: network_report_put_time(out, c->replay.sum_s); break;
     case ITEMS: put_real(out, cd_network_estimate_throughput(c), "%.4g"); break;
     case MEMORY: put_memory(c, out); break;
     case GIVEN_SHARE: put_real(out, percent_of(c, c->given_s), "%.1f %%"); break;
@@ -474,13 +479,13 @@ static void put_table(const cd_network_report *p, cd_buf *b) {
     for (size_t k = 0; k < p->e->n_item; k++) {
         const cd_network_estimate_case *c = &p->e->item[k];
         char label[CD_NETWORK_REPORT_DEVICE];
-        cd_network_report_put_name(b, c->source->name, (size_t)name, (size_t)name);
+        network_report_put_name(b, c->source->name, (size_t)name, (size_t)name);
         cd_buf_puts(b, "  ");
-        cd_network_report_put_name(b, cd_network_report_device(c->device, label), (size_t)device,
-                                   (size_t)device);
+        network_report_put_name(b, cd_network_report_device(c->device, label), (size_t)device,
+                                (size_t)device);
         if (c->st) {
             cd_buf_puts(b, "  no total: ");
-            cd_network_report_put_name(b, c->err.msg, 0, SIZE_MAX);
+            network_report_put_name(b, c->err.msg, 0, SIZE_MAX);
         } else put_row(p, c, width, b);
         cd_buf_puts(b, "\n");
     }
@@ -539,11 +544,11 @@ static void put_one_schedule(const cd_network_estimate_curve *c, cd_buf *b) {
 static void put_curve(const cd_network_report *p, const cd_network_estimate_curve *c, cd_buf *b) {
     const cd_network_estimate *e = p->e;
     char s[CD_NETWORK_REPORT_CELL], from[CD_NETWORK_REPORT_CELL], to[CD_NETWORK_REPORT_CELL];
-    cd_network_report_put_name(b, c->first->source->given, 0, 48);
+    network_report_put_name(b, c->first->source->given, 0, 48);
     cd_buf_putf(b, ", %s, %s %lld..%lld: ", c->first->device->label, e->over, (long long)e->size[0],
                 (long long)e->size[e->n_size - 1]);
     if (c->st) {
-        cd_network_report_put_name(b, c->err.msg, 0, SIZE_MAX);
+        network_report_put_name(b, c->err.msg, 0, SIZE_MAX);
         cd_buf_puts(b, "\n");
         return;
     }
@@ -558,9 +563,9 @@ static void put_curve(const cd_network_report *p, const cd_network_estimate_curv
         double v, low, high;
         bool estimated;
         cd_network_estimate_curve_at(c, size, &v, &low, &high, &estimated);
-        cd_network_report_put_time(s, v);
-        cd_network_report_put_time(from, low);
-        cd_network_report_put_time(to, high);
+        network_report_put_time(s, v);
+        network_report_put_time(from, low);
+        network_report_put_time(to, high);
         cd_buf_putf(b, "  %10lld  %10s  %10s  %10s %s\n", (long long)size, s, from, to,
                     estimated ? "*" : "");
     }
@@ -587,22 +592,22 @@ static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical
     const cd_network_node *v = &c->source->graph->node[node];
     const cd_str source = cd_enum_names_at(CD_COST_SOURCES, (int)n->source);
     const double all = n->seconds * (double)v->repeat;
-    cd_network_report_put_time(seconds, all);
-    cd_network_report_put_time(low, n->low_s * (double)v->repeat);
-    cd_network_report_put_time(high, n->high_s * (double)v->repeat);
-    if (c->ran) cd_network_report_put_time(here, c->ran->node[node].place_s);
+    network_report_put_time(seconds, all);
+    network_report_put_time(low, n->low_s * (double)v->repeat);
+    network_report_put_time(high, n->high_s * (double)v->repeat);
+    if (c->ran) network_report_put_time(here, c->ran->node[node].place_s);
     cd_buf_putf(b, "%10s %6.2f %%  %10s %10s%*s  %s %-8.*s ", seconds,
                 c->ops_s > 0 ? 100 * all / c->ops_s : 0, low, high, c->ran ? 11 : 0, here,
                 critical ? "*" : " ", (int)source.n, source.p);
-    cd_network_report_put_name(b, v->op, 24, 24);
+    network_report_put_name(b, v->op, 24, 24);
     cd_buf_puts(b, " ");
-    cd_network_report_put_name(b, v->name, 0, SIZE_MAX);
+    network_report_put_name(b, v->name, 0, SIZE_MAX);
     if (v->repeat > 1) cd_buf_putf(b, " (%lld times)", (long long)v->repeat);
     if (n->flags & CD_MODEL_OUT_OF_RANGE)
         cd_buf_putf(b, " (out of range%s%s)", n->unlike ? ": " : "", n->unlike ? n->unlike : "");
     if (n->schedule) {
         cd_buf_puts(b, " [");
-        cd_network_report_put_name(b, n->schedule, 0, SIZE_MAX);
+        network_report_put_name(b, n->schedule, 0, SIZE_MAX);
         cd_buf_puts(b, "]");
     }
     cd_buf_puts(b, "\n");
@@ -619,7 +624,7 @@ static void put_unestimated(const cd_network_estimate_case *c, cd_buf *b) {
                                     ": ",
                                     n->why ? n->why : ""};
         for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-            cd_network_report_put_name(b, text[i], 0, SIZE_MAX);
+            network_report_put_name(b, text[i], 0, SIZE_MAX);
         cd_buf_puts(b, "\n");
     }
 }
@@ -637,7 +642,7 @@ static void put_ops(const cd_network_report *p, const cd_network_estimate_case *
         cd_network_estimate_case_name(p->e, c, &name);
         b->oom |= name.oom;
         cd_buf_puts(b, "\n");
-        if (!name.oom) cd_network_report_put_name(b, name.p, 0, SIZE_MAX);
+        if (!name.oom) network_report_put_name(b, name.p, 0, SIZE_MAX);
         cd_buf_free(&name);
         cd_buf_putf(b,
                     "\n      time    share        from         to%*s    source   operator          "
@@ -658,9 +663,9 @@ static void put_notes(const cd_network_report *p, cd_buf *b) {
         const cd_graph *g = cd_network_estimate_notes(p->e, p->e->source[k]);
         for (uint32_t i = 0; g && i < g->n_note; i++) {
             cd_buf_puts(b, i ? "" : "\n");
-            cd_network_report_put_name(b, g->name, 0, SIZE_MAX);
+            network_report_put_name(b, g->name, 0, SIZE_MAX);
             cd_buf_puts(b, ": ");
-            cd_network_report_put_name(b, g->note[i], 0, SIZE_MAX);
+            network_report_put_name(b, g->note[i], 0, SIZE_MAX);
             cd_buf_puts(b, "\n");
         }
     }
@@ -677,8 +682,8 @@ void cd_network_report_text(const cd_network_report *p, cd_buf *b) {
     if (p->measured)
         put_summary(p, b, "those of which at most 15 % of the time is given", false, 0.15);
     if (p->e->o->run) put_summary(p, b, "against the run here", true, 1);
-    if (p->prices) cd_network_report_put_cheapest(p, b);
-    if (p->energy) cd_network_report_put_thriftiest(p, b);
+    if (p->prices) network_report_put_cheapest(p, b);
+    if (p->energy) network_report_put_thriftiest(p, b);
     for (size_t k = 0; k < p->e->n_item && p->ops; k++)
         if (!p->e->item[k].st) put_ops(p, &p->e->item[k], b);
     put_notes(p, b);

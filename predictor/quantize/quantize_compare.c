@@ -149,8 +149,10 @@ void cd_quantize_settle(cd_quantize_form *f, const double *float_s, double *s, u
     f->low = cd_sort_quantile(ratio, n, 0.25), f->high = cd_sort_quantile(ratio, n, 0.75);
 }
 
-cdmpp_status cd_quantize_time(const cd_quantize_options *o, cd_quantize_net *net,
-                              cd_quantize_result *r, cdmpp_err *err) {
+/* Passes in turns until the budget is over: times and ratios of the forms. net (1 + n_form): float
+ * first. */
+static cdmpp_status quantize_time(const cd_quantize_options *o, cd_quantize_net *net,
+                                  cd_quantize_result *r, cdmpp_err *err) {
     double s[MOST_NETS][CD_QUANTIZE_MOST_TURNS];
     const double until = now_s(false) + (o->budget_s > 0 ? o->budget_s : BUDGET_S);
     uint32_t n = 0;
@@ -480,7 +482,7 @@ static cdmpp_status compare(comparison *c, cdmpp_err *err) {
     if (is_quantised(c->r->graph))
         CD_TRY(add_form(c, "file", (cd_quantize){.mode = CD_QUANTIZE_FILE}, err));
     CD_TRY(values(c, err));
-    return c->o->run ? cd_quantize_time(c->o, c->net, c->r, err) : CDMPP_OK;
+    return c->o->run ? quantize_time(c->o, c->net, c->r, err) : CDMPP_OK;
 }
 
 cdmpp_status cd_quantize_compare(const cd_quantize_options *o, cd_quantize_result **out,

@@ -21,8 +21,4 @@ enum { CD_QUANTIZE_MOST_TURNS = 500 };
 /* Times of a form in n turns beside those of float in the same turns: medians, and quartiles of
  * float over the form. Sorts s. */
 void cd_quantize_settle(cd_quantize_form *f, const double *float_s, double *s, uint32_t n);
-/* Passes in turns until the budget is over: times and ratios of the forms. net (1 + n_form): float
- * first. */
-cdmpp_status cd_quantize_time(const cd_quantize_options *o, cd_quantize_net *net,
-                              cd_quantize_result *r, cdmpp_err *err);
 #endif

@@ -133,9 +133,11 @@ static cdmpp_status check_links(const cd_replay_sim *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The first link of a pair of devices counts. */
-cdmpp_status cd_replay_prepare(const cd_replay_net *n, cd_arena *a, cd_replay_sim *out,
-                               cdmpp_err *err) {
+/* Into the arena. Errors: those of cd_replay_run.
+ *
+ * The first link of a pair of devices counts. */
+static cdmpp_status replay_prepare(const cd_replay_net *n, cd_arena *a, cd_replay_sim *out,
+                                   cdmpp_err *err) {
     size_t n_edge;
     CD_TRY(check_ops(n, &n_edge, err));
     CD_TRY(check_devices(n, err));
@@ -158,12 +160,14 @@ cdmpp_status cd_replay_prepare(const cd_replay_net *n, cd_arena *a, cd_replay_si
     return check_links(out, err);
 }
 
-double cd_replay_copy_s(const cd_replay_sim *p, uint32_t op, uint32_t link) {
+static double replay_copy_s(const cd_replay_sim *p, uint32_t op, uint32_t link) {
     const cd_replay_link *l = &p->n->link[link];
     return l->latency_s + (double)p->n->op[op].bytes / l->bytes_per_s;
 }
 
-double cd_replay_chains(cd_replay_sim *p, const double *seconds, double *end) {
+/* seconds (n_op) of each operator, gaps left out. Fills tail; returns the longest chain with
+ * copies. */
+static double replay_chains(cd_replay_sim *p, const double *seconds, double *end) {
     const cd_replay_net *n = p->n;
     double longest = 0;
     for (uint32_t i = n->n_op; i-- > 0;) {
@@ -182,7 +186,7 @@ double cd_replay_chains(cd_replay_sim *p, const double *seconds, double *end) {
             const double copy =
                 d == o->device
                     ? 0
-                    : cd_replay_copy_s(p, from, p->link[(size_t)d * n->n_device + o->device]);
+                    : replay_copy_s(p, from, p->link[(size_t)d * n->n_device + o->device]);
             start = fmax(start, end[from] + copy);
         }
         const double alone = seconds[k] + n->device[o->device].gap_s, runs = cd_replay_runs(o);
@@ -371,7 +375,7 @@ static void copy_out(sim *s, uint32_t op, uint32_t to, double t) {
     cd_replay_copy *c = &s->out->copy[s->out->n_copy];
     *c = (cd_replay_copy){
         .op = op, .link = link, .ready_s = t, .start_s = fmax(t, s->link_free[link])};
-    c->end_s = c->start_s + cd_replay_copy_s(s->p, op, link);
+    c->end_s = c->start_s + replay_copy_s(s->p, op, link);
     s->link_free[link] = c->end_s;
     push(s, (event){c->end_s, COPIED, s->out->n_copy++, 0});
 }
@@ -505,8 +509,9 @@ static uint32_t crossings(const cd_replay_sim *p) {
     return c;
 }
 
-cdmpp_status cd_replay_simulate(const cd_replay_sim *p, const double *seconds, cd_arena *scratch,
-                                cd_replay *out, cdmpp_err *err) {
+/* Times of operators and copies into *out. scratch is reset. Errors: ENOMEM. */
+static cdmpp_status replay_simulate(const cd_replay_sim *p, const double *seconds,
+                                    cd_arena *scratch, cd_replay *out, cdmpp_err *err) {
     const cd_replay_net *n = p->n;
     const size_t room = (size_t)n->n_op + 1, edges = p->first[n->n_op], copies = crossings(p);
     out->op = CD_NEWN(&out->arena, cd_replay_ran, room);
@@ -560,20 +565,20 @@ static double sum_of(const cd_replay_sim *p, const cd_replay *r) {
         sum += p->n->op[k].seconds + d->gap_s + cd_replay_runs(&p->n->op[k]) * d->issue_s;
     }
     for (uint32_t k = 0; k < r->n_copy; k++)
-        sum += cd_replay_copy_s(p, r->copy[k].op, r->copy[k].link);
+        sum += replay_copy_s(p, r->copy[k].op, r->copy[k].link);
     return sum;
 }
 
 static cdmpp_status replay(const cd_replay_net *n, cd_arena *own, cd_arena *scratch, cd_replay *out,
                            cdmpp_err *err) {
     cd_replay_sim p;
-    CD_TRY(cd_replay_prepare(n, own, &p, err));
+    CD_TRY(replay_prepare(n, own, &p, err));
     double *seconds = CD_NEWN(own, double, (size_t)n->n_op + 1),
            *end = CD_NEWN(own, double, (size_t)n->n_op + 1);
     if (!seconds || !end) return CD_FAIL(err, ENOMEM, "replay of %u operators", n->n_op);
     for (uint32_t k = 0; k < n->n_op; k++) seconds[k] = n->op[k].seconds;
-    out->chain_s = cd_replay_chains(&p, seconds, end);
-    CD_TRY(cd_replay_simulate(&p, seconds, scratch, out, err));
+    out->chain_s = replay_chains(&p, seconds, end);
+    CD_TRY(replay_simulate(&p, seconds, scratch, out, err));
     out->sum_s = sum_of(&p, out);
     CD_TRY(cd_replay_memory(&p, scratch, out, err));
     return walk_back(n, out, err);
@@ -614,7 +619,7 @@ static cdmpp_status sample(const cd_replay_net *n, double shared, uint64_t seed,
                            double *took, uint32_t m, cdmpp_err *err) {
     cd_replay_sim p;
     cd_arena scratch = {0};
-    CD_TRY(cd_replay_prepare(n, own, &p, err));
+    CD_TRY(replay_prepare(n, own, &p, err));
     double *seconds = CD_NEWN(own, double, (size_t)n->n_op + 1),
            *end = CD_NEWN(own, double, (size_t)n->n_op + 1);
     cdmpp_status st =
@@ -622,8 +627,8 @@ static cdmpp_status sample(const cd_replay_net *n, double shared, uint64_t seed,
     for (uint32_t i = 0; i < m && !st; i++) {
         cd_replay r = {0};
         draw_seconds(n, shared, cd_rng_at(seed, i), seconds);
-        cd_replay_chains(&p, seconds, end);
-        st = cd_replay_simulate(&p, seconds, &scratch, &r, err);
+        replay_chains(&p, seconds, end);
+        st = replay_simulate(&p, seconds, &scratch, &r, err);
         took[i] = r.makespan_s;
         cd_replay_free(&r);
     }

@@ -22,17 +22,6 @@ typedef struct cd_replay_sim {
 
 static inline double cd_replay_runs(const cd_replay_op *o) { return o->runs > 0 ? o->runs : 1; }
 
-/* Into the arena. Errors: those of cd_replay_run. */
-cdmpp_status cd_replay_prepare(const cd_replay_net *n, cd_arena *a, cd_replay_sim *out,
-                               cdmpp_err *err);
-/* seconds (n_op) of each operator, gaps left out. Fills tail; returns the longest chain with
- * copies. */
-double cd_replay_chains(cd_replay_sim *p, const double *seconds, double *end);
-double cd_replay_copy_s(const cd_replay_sim *p, uint32_t op, uint32_t link);
-
-/* Times of operators and copies into *out. scratch is reset. Errors: ENOMEM. */
-cdmpp_status cd_replay_simulate(const cd_replay_sim *p, const double *seconds, cd_arena *scratch,
-                                cd_replay *out, cdmpp_err *err);
 /* Bytes alive, from the times. Errors: ENOMEM. */
 cdmpp_status cd_replay_memory(const cd_replay_sim *p, cd_arena *scratch, cd_replay *out,
                               cdmpp_err *err);

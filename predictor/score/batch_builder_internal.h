@@ -31,9 +31,6 @@ cdmpp_status cd_batch_builder_add_facts(cd_batch_builder *g, int set, const floa
                                         const float *analytic, cdmpp_err *err);
 /* Rows of all programs since the last clear. */
 size_t cd_batch_builder_rows(const cd_batch_builder *g);
-/* Rows of the program that was added last, as the model reads them, until the next add; NULL: there
- * is none. */
-const float *cd_batch_builder_last(const cd_batch_builder *g);
 /* All programs since the last clear; borrows from g until the next add. */
 cd_program_view cd_batch_builder_view(cd_batch_builder *g);
 #endif

@@ -21,7 +21,8 @@
 static const char ending[] = ".cdmpp", unused[] = "and is not used";
 
 /* ---- the folder ---- */
-const char *cd_user_model_folder(cd_arena *a) {
+/* NULL: neither variable names an absolute folder, or out of memory. */
+static const char *user_model_folder(cd_arena *a) {
     const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     const bool named = xdg && xdg[0] == '/';
     if (!named && !(home && home[0] == '/')) return NULL;
@@ -47,21 +48,25 @@ static cdmpp_status make_folder(cd_arena *a, const char *path, cdmpp_err *err) {
 }
 
 /* ---- one file ---- */
-const char *cd_user_model_text(const cd_json *here, const char *key, cd_arena *a) {
+/* A member of key "here", "?" where it is not there or no text. */
+static const char *user_model_text(const cd_json *here, const char *key, cd_arena *a) {
     cd_str s;
     const char *p = cd_json_need_str(here, key, &s, NULL) ? NULL : cd_str_dup(a, s);
     return p ? p : "?";
 }
 
-const char *cd_user_model_backend(const cd_json *here, cd_arena *a) {
-    return cd_json_get(here, "backend") ? cd_user_model_text(here, "backend", a) : NULL;
+/* The back end of the GPU that it is of; NULL: a processor. */
+static const char *user_model_backend(const cd_json *here, cd_arena *a) {
+    return cd_json_get(here, "backend") ? user_model_text(here, "backend", a) : NULL;
 }
 
-bool cd_user_model_is_of(const cd_json *here, const char *gpu, cd_arena *a,
-                         char differs[CD_DESCRIBE_DIFFERS]) {
+/* Is it of this processor, or of a GPU that is here (gpu NULL: any; "": the first)? `differs`: what
+ * differs, in words. */
+static bool user_model_is_of(const cd_json *here, const char *gpu, cd_arena *a,
+                             char differs[CD_DESCRIBE_DIFFERS]) {
     cd_describe_identity file, cpu;
     const cd_json *machine = cd_json_get(here, "machine");
-    const char *backend = cd_user_model_backend(here, a);
+    const char *backend = user_model_backend(here, a);
     differs[0] = 0;
     if (!machine || cd_describe_identity_read(machine, &file, NULL)) return false;
     if (backend) return cd_describe_gpu_is_here(backend, gpu, &file, differs);
@@ -69,13 +74,17 @@ bool cd_user_model_is_of(const cd_json *here, const char *gpu, cd_arena *a,
            !cd_describe_identity_differs(&file, &cpu, differs);
 }
 
-bool cd_user_model_same_name(const cd_json *here, cd_arena *a) {
+/* Does its processor or GPU have the name of this machine's processor? Then "another one" deserves
+ * a word. */
+static bool user_model_same_name(const cd_json *here, cd_arena *a) {
     cd_describe_identity cpu;
     return !cd_describe_identity_cpu("", &cpu, NULL) &&
-           !strcmp(cpu.says, cd_user_model_text(here, "cpu", a));
+           !strcmp(cpu.says, user_model_text(here, "cpu", a));
 }
 
-bool cd_user_model_foreign(const char *path, unsigned *owner) {
+/* Does another user own it than this one and root? *owner: who. False, too, where there is no
+ * file. */
+static bool user_model_foreign(const char *path, unsigned *owner) {
     struct stat s;
     *owner = 0;
     if (stat(path, &s)) return false;
@@ -83,13 +92,15 @@ bool cd_user_model_foreign(const char *path, unsigned *owner) {
     return s.st_uid != 0 && s.st_uid != geteuid();
 }
 
-bool cd_user_model_used(const cd_user_model *f, const char *gpu, cd_arena *a,
-                        char why[CD_USER_MODEL_WHY]) {
+/* Is this file of the user's folder used here? `why`: why not, "belongs to another user (number 7)
+ * and is not used". */
+static bool user_model_used(const cd_user_model *f, const char *gpu, cd_arena *a,
+                            char why[CD_USER_MODEL_WHY]) {
     char differs[CD_DESCRIBE_DIFFERS];
     unsigned owner;
-    const char *cpu = f->here ? cd_user_model_text(f->here, "cpu", a) : "";
+    const char *cpu = f->here ? user_model_text(f->here, "cpu", a) : "";
     why[0] = 0;
-    if (cd_user_model_foreign(f->path, &owner))
+    if (user_model_foreign(f->path, &owner))
         (void)snprintf(why, CD_USER_MODEL_WHY,
                        "belongs to another user (number %u) %s: --cost-model names it all the same",
                        owner, unused);
@@ -101,9 +112,9 @@ bool cd_user_model_used(const cd_user_model *f, const char *gpu, cd_arena *a,
                        "does not say which machine it is of (%.120s), as an earlier version wrote "
                        "it, %s: calibrate again",
                        cpu, unused);
-    else if (!cd_user_model_is_of(f->here, gpu, a, differs))
+    else if (!user_model_is_of(f->here, gpu, a, differs))
         (void)snprintf(why, CD_USER_MODEL_WHY, "is of another %s (%.120s) %s%s%s",
-                       cd_user_model_backend(f->here, a) ? "GPU" : "processor", cpu, unused,
+                       user_model_backend(f->here, a) ? "GPU" : "processor", cpu, unused,
                        differs[0] ? ": " : "", differs);
     else if (!f->fits)
         (void)snprintf(why, CD_USER_MODEL_WHY,
@@ -124,8 +135,10 @@ static bool is_kind(const char *path, void *gpu) {
            is_cpu_name(name) == !*(bool *)gpu;
 }
 
-size_t cd_user_model_list(cd_arena *a, bool gpu, const cd_user_model **out) {
-    const char *folder = cd_user_model_folder(a), *const * path;
+/* Files of processors, or of GPUs, by name. 0: there is none, the folder cannot be read, or out of
+ * memory. */
+static size_t user_model_list(cd_arena *a, bool gpu, const cd_user_model **out) {
+    const char *folder = user_model_folder(a), *const * path;
     size_t n;
     *out = NULL;
     if (!folder || access(folder, R_OK) != 0 ||
@@ -177,7 +190,7 @@ static bool is_of_machine(const cd_user_model *f, const char *backend,
     cd_describe_identity file;
     char differs[CD_DESCRIBE_DIFFERS];
     const cd_json *of = f->here ? cd_json_get(f->here, "machine") : NULL;
-    const char *is = f->here ? cd_user_model_backend(f->here, a) : NULL;
+    const char *is = f->here ? user_model_backend(f->here, a) : NULL;
     if (!of || !is != !backend || (is && strcmp(is, backend) != 0)) return false;
     return !cd_describe_identity_read(of, &file, NULL) &&
            !cd_describe_identity_differs(&file, machine, differs);
@@ -186,7 +199,7 @@ static bool is_of_machine(const cd_user_model *f, const char *backend,
 cdmpp_status cd_user_model_path(cd_arena *a, const char *backend,
                                 const cd_describe_identity *machine, const char **out,
                                 cdmpp_err *err) {
-    const char *folder = cd_user_model_folder(a);
+    const char *folder = user_model_folder(a);
     const cd_user_model *f;
     unsigned owner;
     if (!folder)
@@ -194,9 +207,9 @@ cdmpp_status cd_user_model_path(cd_arena *a, const char *backend,
                        "nowhere to keep the model: neither XDG_DATA_HOME nor HOME names a folder; "
                        "--out names a file");
     CD_TRY(make_folder(a, folder, err));
-    const size_t n = cd_user_model_list(a, backend != NULL, &f);
+    const size_t n = user_model_list(a, backend != NULL, &f);
     for (size_t i = 0; i < n; i++)
-        if (!cd_user_model_foreign(f[i].path, &owner) && is_of_machine(&f[i], backend, machine, a))
+        if (!user_model_foreign(f[i].path, &owner) && is_of_machine(&f[i], backend, machine, a))
             return *out = f[i].path, CDMPP_OK;
     return name_of(a, folder, backend ? backend : "cpu", machine, out, err);
 }
@@ -225,7 +238,7 @@ bool cd_default_model_is_gpu_plain(const char *path) {
 /* ---- corrected for a machine ---- */
 static bool is_of_here(const cd_json *v, cd_arena *a) {
     char differs[CD_DESCRIBE_DIFFERS];
-    return cd_user_model_is_of(v, NULL, a, differs);
+    return user_model_is_of(v, NULL, a, differs);
 }
 
 bool cd_default_model_is_here(const char *path) {
@@ -239,7 +252,7 @@ bool cd_default_model_is_here(const char *path) {
 
 bool cd_default_model_is_user(const char *path) {
     cd_arena a = {0};
-    const char *folder = cd_user_model_folder(&a);
+    const char *folder = user_model_folder(&a);
     const size_t n = folder ? strlen(folder) : 0;
     const bool is = n && !strncmp(path, folder, n) && path[n] == '/' && !strchr(path + n + 1, '/');
     cd_arena_free(&a);
@@ -249,7 +262,7 @@ bool cd_default_model_is_user(const char *path) {
 /* $CDMPP_DEFAULT_MODEL hides the user's models, too. */
 static size_t user_models(cd_arena *a, bool gpu, const cd_user_model **out) {
     *out = NULL;
-    return getenv("CDMPP_DEFAULT_MODEL") ? 0 : cd_user_model_list(a, gpu, out);
+    return getenv("CDMPP_DEFAULT_MODEL") ? 0 : user_model_list(a, gpu, out);
 }
 
 const char *cd_default_model_path(cd_arena *a) {
@@ -257,14 +270,13 @@ const char *cd_default_model_path(cd_arena *a) {
     const cd_user_model *f;
     const size_t n = user_models(a, false, &f);
     for (size_t i = 0; i < n; i++)
-        if (f[i].here && !cd_user_model_backend(f[i].here, a) &&
-            cd_user_model_used(&f[i], NULL, a, why))
+        if (f[i].here && !user_model_backend(f[i].here, a) && user_model_used(&f[i], NULL, a, why))
             return f[i].path;
     return cd_default_model_plain(a);
 }
 
 static bool is_for(const cd_user_model *f, const char *backend, cd_arena *a) {
-    const char *is = f->here ? cd_user_model_backend(f->here, a) : NULL;
+    const char *is = f->here ? user_model_backend(f->here, a) : NULL;
     return is && (!backend || !strcmp(is, backend));
 }
 
@@ -274,8 +286,7 @@ const char *cd_default_model_gpu_file(cd_arena *a) {
     unsigned owner;
     const size_t n = user_models(a, true, &f);
     for (size_t i = 0; i < n; i++)
-        if (is_for(&f[i], NULL, a) && !cd_user_model_foreign(f[i].path, &owner))
-            only = &f[i], found++;
+        if (is_for(&f[i], NULL, a) && !user_model_foreign(f[i].path, &owner)) only = &f[i], found++;
     /* of several the driver tells which */
     return found > 1 ? cd_default_model_gpu(a, NULL, NULL) : found ? only->path : NULL;
 }
@@ -285,7 +296,7 @@ const char *cd_default_model_gpu(cd_arena *a, const char *backend, const char *g
     const cd_user_model *f;
     const size_t n = user_models(a, true, &f);
     for (size_t i = 0; i < n; i++)
-        if (is_for(&f[i], backend, a) && cd_user_model_used(&f[i], gpu, a, why)) return f[i].path;
+        if (is_for(&f[i], backend, a) && user_model_used(&f[i], gpu, a, why)) return f[i].path;
     return NULL;
 }
 
@@ -317,16 +328,16 @@ const char *cd_default_model_gpu_why(const char *backend, const char *gpu,
     const size_t n = user_models(&a, true, &f);
     out[0] = 0;
     for (size_t i = 0; !out[0] && i < n; i++) {
-        const char *is = f[i].here ? cd_user_model_backend(f[i].here, &a) : NULL;
+        const char *is = f[i].here ? user_model_backend(f[i].here, &a) : NULL;
         if (f[i].here && !is)
             (void)snprintf(out, CD_DEFAULT_MODEL_SAID,
                            "%.120s is of a processor (%.120s) and is not used", base_name(&f[i]),
-                           cd_user_model_text(f[i].here, "cpu", &a));
+                           user_model_text(f[i].here, "cpu", &a));
         else if (is && backend && strcmp(is, backend) != 0)
             (void)snprintf(out, CD_DEFAULT_MODEL_SAID,
                            "%.120s is of %.20s, not of %.20s, and is not used", base_name(&f[i]),
                            is, backend);
-        else if (!cd_user_model_used(&f[i], gpu, &a, why))
+        else if (!user_model_used(&f[i], gpu, &a, why))
             (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%.120s %.660s", base_name(&f[i]), why);
     }
     cd_arena_free(&a);
@@ -343,12 +354,12 @@ static void why_not_here(char out[CD_DEFAULT_MODEL_SAID]) {
     const size_t n = user_models(&a, false, &f);
     out[0] = 0;
     for (size_t i = 0; !out[0] && i < n; i++) {
-        if (f[i].here && cd_user_model_backend(f[i].here, &a))
+        if (f[i].here && user_model_backend(f[i].here, &a))
             (void)snprintf(out, CD_DEFAULT_MODEL_SAID,
                            "%.120s is of a GPU (%.120s) and is not used", base_name(&f[i]),
-                           cd_user_model_text(f[i].here, "cpu", &a));
-        else if ((!f[i].here || cd_user_model_same_name(f[i].here, &a)) &&
-                 !cd_user_model_used(&f[i], NULL, &a, why))
+                           user_model_text(f[i].here, "cpu", &a));
+        else if ((!f[i].here || user_model_same_name(f[i].here, &a)) &&
+                 !user_model_used(&f[i], NULL, &a, why))
             (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%.120s %.660s", base_name(&f[i]), why);
     }
     cd_arena_free(&a);
@@ -387,13 +398,12 @@ const char *cd_default_model_what(const char *path, char out[CD_DEFAULT_MODEL_SA
     if (cd_default_model_is_gpu_plain(path))
         what_plain("the default one of GPUs", cd_default_model_gpu_why(NULL, NULL, why), out);
     else if (v && !cd_json_need_count(v, "programs", &n, NULL)) {
-        const bool here = is_of_here(v, &a), gpu = cd_user_model_backend(v, &a) != NULL;
-        (void)snprintf(out, CD_DEFAULT_MODEL_SAID,
-                       here && gpu
-                           ? "corrected by %llu programs measured on this machine's GPU (%.120s)"
-                           : "corrected by %llu programs measured on %.120s",
-                       (unsigned long long)n,
-                       here && !gpu ? "this machine" : cd_user_model_text(v, "cpu", &a));
+        const bool here = is_of_here(v, &a), gpu = user_model_backend(v, &a) != NULL;
+        (void)snprintf(
+            out, CD_DEFAULT_MODEL_SAID,
+            here && gpu ? "corrected by %llu programs measured on this machine's GPU (%.120s)"
+                        : "corrected by %llu programs measured on %.120s",
+            (unsigned long long)n, here && !gpu ? "this machine" : user_model_text(v, "cpu", &a));
     } else why_not_here(why), what_plain("the default one", why, out);
     cd_arena_free(&a);
     return out;
@@ -405,7 +415,7 @@ static bool find_corrected(const cd_json *v, cd_arena *a, const char *const *nam
                            cd_describe_match *here) {
     bool found = false;
     for (size_t i = 0; v && !found && i < n; i++)
-        if (!strcmp(name[i], cd_user_model_text(v, "name", a))) {
+        if (!strcmp(name[i], user_model_text(v, "name", a))) {
             here->index = i;
             here->exact = found = true;
         }
@@ -416,9 +426,9 @@ static bool find_corrected(const cd_json *v, cd_arena *a, const char *const *nam
 static bool find_gpu(const cd_json *v, cd_arena *a, const cd_device_table *devices,
                      const char *const *name, size_t n, cd_describe_match *here) {
     *here = (cd_describe_match){0};
-    if (!v || !cd_user_model_backend(v, a) || !find_corrected(v, a, name, n, here)) return false;
-    (void)snprintf(here->cpu, sizeof here->cpu, "%s", cd_user_model_text(v, "cpu", a));
-    (void)snprintf(here->microarch, sizeof here->microarch, "%s", cd_user_model_backend(v, a));
+    if (!v || !user_model_backend(v, a) || !find_corrected(v, a, name, n, here)) return false;
+    (void)snprintf(here->cpu, sizeof here->cpu, "%s", user_model_text(v, "cpu", a));
+    (void)snprintf(here->microarch, sizeof here->microarch, "%s", user_model_backend(v, a));
     /* unknown */
     for (int k = CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO; k < CD_N_DEVICE_COL; k++) here->here[k] = 1;
     if (devices) (void)cd_device_table_vector(devices, name[here->index], here->here, NULL);

@@ -150,7 +150,9 @@ cdmpp_status cd_batch_builder_add_facts(cd_batch_builder *g, int set, const floa
 
 size_t cd_batch_builder_rows(const cd_batch_builder *g) { return (size_t)last(&g->row_ptr, g->n); }
 
-const float *cd_batch_builder_last(const cd_batch_builder *g) {
+/* Rows of the program that was added last, as the model reads them, until the next add; NULL: there
+ * is none. */
+static const float *batch_builder_last(const cd_batch_builder *g) {
     return g->n ? (const float *)g->row.p + last(&g->row_ptr, g->n - 1) * CD_N_COL : NULL;
 }
 
@@ -369,7 +371,7 @@ static cdmpp_status enter(cd_scorer *s, const cd_rows *rows, const cd_record *r,
         CD_TRY(cd_batch_builder_add_facts(s->gather, (int)cd_model_facts_set(s->facts.m),
                                           s->facts.fact, s->facts.analytic, err));
     if (s->steps) CD_TRY(cd_batch_builder_add_steps(s->gather, code, n_code, err));
-    const cd_rows seen = {.row = cd_batch_builder_last(s->gather), .n_row = rows->n_row};
+    const cd_rows seen = {.row = batch_builder_last(s->gather), .n_row = rows->n_row};
     if (s->traits) cd_online_adapt_traits(seen.row, seen.n_row, o->trait);
     if (s->launch && o->task) cd_launch_of(o->task, &seen, &o->launch);
     o->truncated = s->slots && rows->n_leaf > s->slots;

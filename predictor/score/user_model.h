@@ -16,9 +16,6 @@
 #include "base/text/text.h"
 #include "profiler/describe/describe.h"
 
-/* NULL: neither variable names an absolute folder, or out of memory. */
-CD_KEEP const char *cd_user_model_folder(cd_arena *a);
-
 /* Where the model of this processor (backend NULL) or of a GPU is written: over the file of that
  * machine where there is one, else under a new name. The folder is made. Errors: EUSAGE (no folder:
  * --out names a file), EIO, ENOMEM. */
@@ -32,28 +29,6 @@ typedef struct cd_user_model {
     bool fits;           /* of a form and of feature columns that this program reads */
 } cd_user_model;
 
-/* Files of processors, or of GPUs, by name. 0: there is none, the folder cannot be read, or out of
- * memory. */
-size_t cd_user_model_list(cd_arena *a, bool gpu, CD_KEEP const cd_user_model **out);
-
 /* ---- of one file, wherever it lies ---- */
 enum { CD_USER_MODEL_WHY = 800 };
-/* A member of key "here", "?" where it is not there or no text. */
-CD_KEEP const char *cd_user_model_text(const cd_json *here, const char *key, cd_arena *a);
-/* The back end of the GPU that it is of; NULL: a processor. */
-CD_KEEP const char *cd_user_model_backend(const cd_json *here, cd_arena *a);
-/* Is it of this processor, or of a GPU that is here (gpu NULL: any; "": the first)? `differs`: what
- * differs, in words. */
-bool cd_user_model_is_of(const cd_json *here, const char *gpu, cd_arena *a,
-                         char differs[CD_DESCRIBE_DIFFERS]);
-/* Does its processor or GPU have the name of this machine's processor? Then "another one" deserves
- * a word. */
-bool cd_user_model_same_name(const cd_json *here, cd_arena *a);
-/* Is this file of the user's folder used here? `why`: why not, "belongs to another user (number 7)
- * and is not used". */
-bool cd_user_model_used(const cd_user_model *f, const char *gpu, cd_arena *a,
-                        char why[CD_USER_MODEL_WHY]);
-/* Does another user own it than this one and root? *owner: who. False, too, where there is no
- * file. */
-bool cd_user_model_foreign(const char *path, unsigned *owner);
 #endif

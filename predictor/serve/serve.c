@@ -162,7 +162,8 @@ void cd_stream_print_log(const cd_stream_stats *n, const cd_metric *m, cd_log *l
     cd_buf_free(&why);
 }
 
-void cd_stream_print_reasons(cd_buf *b, const size_t reason[CDMPP_STATUS_COUNT]) {
+/* {"ENOTASK":2,"EPARSE":1}: how many of each status. */
+static void stream_print_reasons(cd_buf *b, const size_t reason[CDMPP_STATUS_COUNT]) {
     cd_json_writer w = {.out = b};
     cd_json_write_open(&w, '{');
     for (int k = 1; k < CDMPP_STATUS_COUNT; k++)
@@ -179,7 +180,7 @@ void cd_stream_print_json(cd_buf *b, const cd_stream_stats *n, const cd_metric *
                 n->lines, n->scored, n->unmeasured, n->out_of_range, n->ranged, n->inside, n->known,
                 n->own);
     cd_buf_putf(b, "\"bad\":%zu,\"reasons\":", n->bad);
-    cd_stream_print_reasons(b, n->reason);
+    stream_print_reasons(b, n->reason);
     cd_buf_puts(b, ",\"evaluation\":");
     if (m) cd_metric_json(b, m);
     else cd_buf_puts(b, "null");
@@ -195,7 +196,7 @@ void cd_serve_print_json(cd_buf *b, const cd_serve_stats *n) {
                 "\"cache\":{\"asked\":%llu,\"found\":%llu},\"reasons\":",
                 n->asked, n->scored, n->bad, n->batches, (unsigned long long)n->cache_asked,
                 (unsigned long long)n->cache_found);
-    cd_stream_print_reasons(b, n->reason);
+    stream_print_reasons(b, n->reason);
     cd_buf_puts(b, "}\n");
 }
 

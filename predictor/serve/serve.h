@@ -207,6 +207,4 @@ cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metric *out, cdmpp_err *er
 void cd_stream_print_log(const cd_stream_stats *n, const cd_metric *m, cd_log *log);
 /* {"schema":"cdmpp.evaluation","lines":9,...,"evaluation":{"n":8,"mape":...}}; m NULL: null. */
 void cd_stream_print_json(cd_buf *b, const cd_stream_stats *n, const cd_metric *m);
-/* {"ENOTASK":2,"EPARSE":1}: how many of each status. */
-void cd_stream_print_reasons(cd_buf *b, const size_t reason[CDMPP_STATUS_COUNT]);
 #endif

@@ -45,8 +45,9 @@ static bool is_strange(const cd_serving_row *r) {
     return r->news & ~(unsigned)(CD_LLM_OP_NEW_SIZE | (r->twin ? CD_LLM_OP_NEW_DEVICE : 0));
 }
 
-cdmpp_status cd_serving_sweep_rank(cd_serving_session *s, const cd_serving_config *c,
-                                   cd_serving_point *p, cdmpp_err *err) {
+/* Sets ranked and news of a point of this configuration. Errors: those of cd_serving_step_rows. */
+static cdmpp_status serving_sweep_rank(cd_serving_session *s, const cd_serving_config *c,
+                                       cd_serving_point *p, cdmpp_err *err) {
     const cd_serving_step step[] = {{.prompts = 1, .isl = c->isl},
                                     {.decodes = 1, .context = c->isl + c->osl / 2}};
     cd_serving_engine *e;
@@ -93,7 +94,10 @@ static cdmpp_status interval(cd_serving_session *s, cd_serving_named *v, cdmpp_e
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_sweep_choose(cd_serving_session *s, cd_serving_sweep *w, cdmpp_err *err) {
+/* The best of those that meet the targets, else the nearest miss, with their intervals: each is
+ * answered once more. Errors: those of cd_serving_answer_of. */
+static cdmpp_status serving_sweep_choose(cd_serving_session *s, cd_serving_sweep *w,
+                                         cdmpp_err *err) {
     choose(w);
     cd_serving_named *const of[] = {&w->most, &w->cheapest, &w->nearest};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) CD_TRY(interval(s, of[i], err));
@@ -252,9 +256,11 @@ static cdmpp_status run(share *h, size_t n, cd_threads *threads, cdmpp_err *err)
     return h->st;
 }
 
-cdmpp_status cd_serving_sweep_share(cd_serving_session *s, const cd_serving_config *c, size_t n,
-                                    const cd_serving_sweep_options *o, cd_serving_outcomes *out,
-                                    cdmpp_err *err) {
+/* v and of are zeroed. o->threads NULL: here alone. Errors: those that are not of one
+ * configuration: ENOMEM. */
+static cdmpp_status serving_sweep_share(cd_serving_session *s, const cd_serving_config *c, size_t n,
+                                        const cd_serving_sweep_options *o, cd_serving_outcomes *out,
+                                        cdmpp_err *err) {
     cd_threads *threads = o->threads;
     const size_t n_part = (size_t)cd_threads_count(threads) < n ? (size_t)cd_threads_count(threads)
                           : n                                   ? n
@@ -445,7 +451,7 @@ static cdmpp_status gather(cd_serving_session *s, const cd_serving_config *c, si
         p->price = (o->price ? o->price(o->ctx, c[i].gpu) : (double)NAN) / 3600 / p->per_gpu * 1e6;
         p->met = !over(p->ttft_s, o->ttft_s) && !over(p->tpot_s, o->tpot_s);
         if (last && same_engine(last->c, p->c)) p->ranked = last->ranked, p->news = last->news;
-        else CD_TRY(cd_serving_sweep_rank(s, p->c, p, err));
+        else CD_TRY(serving_sweep_rank(s, p->c, p, err));
         last = p;
     }
     return CDMPP_OK;
@@ -456,7 +462,7 @@ static cdmpp_status finish(cd_serving_session *s, cd_serving_sweep *out, cdmpp_e
     const volatile sig_atomic_t *stop = s->stop;
     CD_TRY(find_front(out, err));
     s->stop = NULL;
-    const cdmpp_status st = cd_serving_sweep_choose(s, out, err);
+    const cdmpp_status st = serving_sweep_choose(s, out, err);
     s->stop = stop;
     return st;
 }
@@ -474,7 +480,7 @@ cdmpp_status cd_serving_sweep_run(cd_serving_session *s, const cd_serving_config
     cdmpp_status st = CDMPP_OK;
     if (!out->v || !of.of) st = CD_FAIL(err, ENOMEM, "%zu configurations", n);
     if (!st) st = cd_serving_session_know(s, c, n, err);
-    if (!st) st = cd_serving_sweep_share(s, c, n, o, &of, err);
+    if (!st) st = serving_sweep_share(s, c, n, o, &of, err);
     if (!st) st = gather(s, c, n, o, &of, out, err);
     if (!st && out->n) st = finish(s, out, err);
     if (!st && out->done < n)

@@ -13,16 +13,4 @@ typedef struct cd_serving_outcomes {
     size_t n_key;
 } cd_serving_outcomes;
 
-/* v and of are zeroed. o->threads NULL: here alone. Errors: those that are not of one
- * configuration: ENOMEM. */
-cdmpp_status cd_serving_sweep_share(cd_serving_session *s, const cd_serving_config *c, size_t n,
-                                    const cd_serving_sweep_options *o, cd_serving_outcomes *out,
-                                    cdmpp_err *err);
-
-/* Sets ranked and news of a point of this configuration. Errors: those of cd_serving_step_rows. */
-cdmpp_status cd_serving_sweep_rank(cd_serving_session *s, const cd_serving_config *c,
-                                   cd_serving_point *p, cdmpp_err *err);
-/* The best of those that meet the targets, else the nearest miss, with their intervals: each is
- * answered once more. Errors: those of cd_serving_answer_of. */
-cdmpp_status cd_serving_sweep_choose(cd_serving_session *s, cd_serving_sweep *w, cdmpp_err *err);
 #endif

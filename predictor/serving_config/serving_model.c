@@ -28,6 +28,9 @@ static bool beside_path(const char *path, const char *name, char out[PATH]) {
     return snprintf(out, PATH, "%.*s%s", n, path, name) < PATH && !access(out, F_OK);
 }
 
+static cdmpp_status serving_parse(cd_arena *a, cd_str text, const char *name, cd_serving_model *m,
+                                  const cd_json **out, cdmpp_err *err);
+
 /* The tree of a file; what it is made of lives in the arena. */
 static cdmpp_status load(cd_arena *a, const char *path, cd_serving_model *m, const cd_json **out,
                          cdmpp_err *err) {
@@ -38,8 +41,8 @@ static cdmpp_status load(cd_arena *a, const char *path, cd_serving_model *m, con
     cdmpp_status st = copy ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu bytes", n);
     if (!st)
         memcpy(copy, text, n),
-            st = cd_serving_parse(a, (cd_str){copy, n},
-                                  strrchr(path, '/') ? strrchr(path, '/') + 1 : path, m, out, err);
+            st = serving_parse(a, (cd_str){copy, n},
+                               strrchr(path, '/') ? strrchr(path, '/') + 1 : path, m, out, err);
     cd_mem_free(text);
     if (!st && (*out)->kind != CD_JSON_OBJ)
         st = CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name((*out)->kind));
@@ -88,8 +91,10 @@ static cdmpp_status read_index(cd_arena *a, const char *path, cd_serving_model *
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_beside_read(cd_arena *a, const char *path, cd_serving_model *m,
-                                    cd_serving_beside *out, cdmpp_err *err) {
+/* path: of config.json. Its texts live in the arena. Errors: those of a file that decides types and
+ * cannot be read (its own path). */
+static cdmpp_status serving_beside_read(cd_arena *a, const char *path, cd_serving_model *m,
+                                        cd_serving_beside *out, cdmpp_err *err) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     char at[PATH];
     *out = (cd_serving_beside){0};
@@ -107,7 +112,8 @@ cdmpp_status cd_serving_beside_read(cd_arena *a, const char *path, cd_serving_mo
 
 #define NEAR 0.05 /* norms and biases are less; a layer that is left out is more */
 
-void cd_serving_beside_compare(const cd_serving_beside *b, cd_serving_model *m) {
+/* A doubt where weights are not as many bytes as the checkpoint has. */
+static void serving_beside_compare(const cd_serving_beside *b, cd_serving_model *m) {
     const double ours = cd_serving_model_bytes(m);
     if (!(b->bytes > 0) || m->untyped.code || fabs(ours / b->bytes - 1) <= NEAR) return;
     cd_serving_doubt(m,
@@ -443,7 +449,7 @@ static cdmpp_status read_all(cd_arena *a, const cd_json *json, const cd_serving_
         return st;
     }
     cd_serving_unread(&o, p.where);
-    cd_serving_beside_compare(beside, m);
+    serving_beside_compare(beside, m);
     return CDMPP_OK;
 }
 
@@ -453,8 +459,10 @@ cdmpp_status cd_serving_model_typed(const cd_serving_model *m, int linear, cdmpp
     return m->untyped.code;
 }
 
-cdmpp_status cd_serving_parse(cd_arena *a, cd_str text, const char *name, cd_serving_model *m,
-                              const cd_json **out, cdmpp_err *err) {
+/* JSON of other programs. What it leaves open (a key that comes twice) is a doubt each; name: of
+ * the file in it, empty: config.json. */
+static cdmpp_status serving_parse(cd_arena *a, cd_str text, const char *name, cd_serving_model *m,
+                                  const cd_json **out, cdmpp_err *err) {
     cd_buf said = {0};
     cdmpp_status st = cd_json_parse_foreign(a, text, &said, out, err);
     if (!st && said.oom) st = CD_FAIL(err, ENOMEM, "notes");
@@ -469,7 +477,7 @@ static cdmpp_status read_text(cd_arena *a, const char *path, cd_str text,
                               const cd_serving_beside *beside, cd_serving_model *out,
                               cdmpp_err *err) {
     const cd_json *root = NULL;
-    cdmpp_status st = cd_serving_parse(a, text, "", out, &root, err);
+    cdmpp_status st = serving_parse(a, text, "", out, &root, err);
     if (!st) st = read_all(a, root, beside, out, err);
     (void)cd_err_at(&out->untyped, out->untyped.code, path, 0);
     return cd_err_at(err, st, path, 0);
@@ -499,7 +507,7 @@ cdmpp_status cd_serving_model_load(const char *path, cd_serving_model *out, cdmp
         path = in_folder;
     }
     CD_TRY(cd_file_read(path, MAX_BYTES, &text, &n, err));
-    cdmpp_status st = cd_serving_beside_read(&a, path, out, &beside, err);
+    cdmpp_status st = serving_beside_read(&a, path, out, &beside, err);
     if (!st) st = read_text(&a, path, (cd_str){text, n}, &beside, out, err);
     cd_arena_free(&a);
     cd_mem_free(text);

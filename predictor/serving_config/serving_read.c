@@ -38,7 +38,8 @@ static const char *const fact[][MOST] = {
     {"ignore", "modules_to_not_convert", "ignored_layers", "exclude_modules"},
 };
 
-bool cd_serving_spelled_told(const char *key) {
+/* Whether another name of it is worth a note. */
+static bool serving_spelled_told(const char *key) {
     static const char *const own[] = {"quantization_config", "bits", "group_size", "ignore"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (!strcmp(own[i], key)) return false;
@@ -109,7 +110,7 @@ static const char *name_of(cd_serving_fields *f, const char *key) {
             contradicts(f, other, v, name, own);
             continue;
         }
-        if (first && cd_serving_spelled_told(key))
+        if (first && serving_spelled_told(key))
             cd_serving_note(f->m, "%s is not there: it is called %s here", key, other);
         name = other, own = v;
     }

@@ -49,16 +49,10 @@ void cd_serving_note(cd_serving_model *m, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void cd_serving_doubt(cd_serving_model *m, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* JSON of other programs. What it leaves open (a key that comes twice) is a doubt each; name: of
- * the file in it, empty: config.json. */
-cdmpp_status cd_serving_parse(cd_arena *a, cd_str text, const char *name, cd_serving_model *m,
-                              const cd_json **out, cdmpp_err *err);
 
 /* ---- other names of a fact: serving_spelled.c ---- */
 /* The i-th other name of the fact `key`; NULL: there are no more. */
 const char *cd_serving_spelled(const char *key, size_t i);
-/* Whether another name of it is worth a note. */
-bool cd_serving_spelled_told(const char *key);
 
 /* ---- ModelOpt's words: serving_algo.c ---- */
 #define CD_SERVING_ALGOS                                                                           \
@@ -84,12 +78,6 @@ typedef struct cd_serving_beside {
     /* of all weights, as model.safetensors.index.json says; 0: nobody says */
     double bytes;
 } cd_serving_beside;
-/* path: of config.json. Its texts live in the arena. Errors: those of a file that decides types and
- * cannot be read (its own path). */
-cdmpp_status cd_serving_beside_read(cd_arena *a, const char *path, cd_serving_model *m,
-                                    cd_serving_beside *out, cdmpp_err *err);
-/* A doubt where weights are not as many bytes as the checkpoint has. */
-void cd_serving_beside_compare(const cd_serving_beside *b, cd_serving_model *m);
 
 /* Which layers have attention, a window, a state: serving_layers.c. Before experts. */
 cdmpp_status cd_serving_read_layers(cd_serving_fields *o, const cd_serving_family *f,

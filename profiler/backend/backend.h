@@ -264,8 +264,6 @@ bool cd_object_cache_find(cd_object_cache *c, const char *key, char path[CD_OBJC
 cdmpp_status cd_object_cache_seal(const char *file, cdmpp_err *err);
 /* Store a file with a digest under a key; false: not kept (see 4). */
 bool cd_object_cache_put(cd_object_cache *c, const char *key, const char *file);
-/* Remove the entry of a key. */
-void cd_object_cache_drop(cd_object_cache *c, const char *key);
 /* Evict down to 90 % of max_bytes if there is more than that; returns the bytes that are left. */
 uint64_t cd_object_cache_evict(cd_object_cache *c);
 

@@ -28,8 +28,6 @@ int cd_backend_cuda_architecture(int major, int minor, int nvrtc_major, int nvrt
 
 #define CD_OBJSEAL_BYTES 75
 
-/* Append the digest. Errors: EIO. */
-cdmpp_status cd_object_signature_put(const char *path, cdmpp_err *err);
 /* Does the file end in the digest of what is before it? */
 bool cd_object_signature_good(const char *path);
 #endif

@@ -42,7 +42,8 @@ static bool size_of(FILE *f, size_t *n) {
     return true;
 }
 
-cdmpp_status cd_object_signature_put(const char *path, cdmpp_err *err) {
+/* Append the digest. Errors: EIO. */
+static cdmpp_status object_signature_put(const char *path, cdmpp_err *err) {
     char seal[SEAL + 1];
     size_t n = 0;
     FILE *f = fopen(path, "r+b");
@@ -186,7 +187,7 @@ bool cd_object_cache_find(cd_object_cache *c, const char *key, char path[CD_OBJC
 }
 
 cdmpp_status cd_object_cache_seal(const char *file, cdmpp_err *err) {
-    return cd_object_signature_put(file, err);
+    return object_signature_put(file, err);
 }
 
 bool cd_object_cache_put(cd_object_cache *c, const char *key, const char *file) {
@@ -203,7 +204,8 @@ bool cd_object_cache_put(cd_object_cache *c, const char *key, const char *file) 
     return true;
 }
 
-void cd_object_cache_drop(cd_object_cache *c, const char *key) {
+/* Remove the entry of a key. */
+static void object_cache_drop(cd_object_cache *c, const char *key) {
     char entry[CD_OBJCACHE_PATH];
     if (c->dir[0] && entry_path(c, key, entry)) unlink(entry);
 }
@@ -342,7 +344,7 @@ bool cd_object_binary_put(const char *dir, uint64_t max_bytes, const char *key, 
     bool good =
         snprintf(path, sizeof path, "%s/new.bin", cd_object_cache_work(c)) < (int)sizeof path &&
         write_all(path, bytes, n);
-    if (good) cd_object_cache_drop(c, key);
+    if (good) object_cache_drop(c, key);
     good = good && !cd_object_cache_seal(path, NULL) && cd_object_cache_put(c, key, path);
     cd_object_cache_close(c);
     return good;

@@ -140,9 +140,6 @@ typedef struct cd_opencl_api {
 #undef CD_X
 } cd_opencl_api;
 
-/* Loads the library. Errors: EBACKEND (no libOpenCL, or one that lacks a function). */
-cdmpp_status cd_opencl_api_open(cd_opencl_api *out, cdmpp_err *err);
-void cd_opencl_api_close(cd_opencl_api *a); /* zeroed is fine */
 /* "CL_OUT_OF_RESOURCES" ...; "unknown error" for others. */
 const char *cd_opencl_api_error(int32_t code);
 #endif

@@ -13,7 +13,10 @@
 
 static const char *const library[] = {"libOpenCL.so.1", "libOpenCL.so"};
 
-cdmpp_status cd_opencl_api_open(cd_opencl_api *out, cdmpp_err *err) {
+static void opencl_api_close(cd_opencl_api *a);
+
+/* Loads the library. Errors: EBACKEND (no libOpenCL, or one that lacks a function). */
+static cdmpp_status opencl_api_open(cd_opencl_api *out, cdmpp_err *err) {
     memset(out, 0, sizeof *out);
     for (size_t k = 0; k < sizeof library / sizeof *library && !out->handle; k++)
         out->handle = dlopen(library[k], RTLD_NOW | RTLD_LOCAL);
@@ -27,11 +30,12 @@ cdmpp_status cd_opencl_api_open(cd_opencl_api *out, cdmpp_err *err) {
     CD_OPENCL_MAP(CD_X)
 #undef CD_X
     if (!missing) return CDMPP_OK;
-    cd_opencl_api_close(out);
+    opencl_api_close(out);
     return CD_FAIL(err, EBACKEND, "OpenCL 1.2 is needed: the library here has no %s", missing);
 }
 
-void cd_opencl_api_close(cd_opencl_api *a) {
+/* zeroed is fine */
+static void opencl_api_close(cd_opencl_api *a) {
     if (a->handle) dlclose(a->handle);
     memset(a, 0, sizeof *a);
 }
@@ -271,7 +275,7 @@ cdmpp_status cd_opencl_open(cd_opencl *out, const char *name, cdmpp_err *err) {
     cd_opencl_name want;
     memset(out, 0, sizeof *out);
     CD_TRY(cd_opencl_parse_name(name ? name : "", &want, err));
-    CD_TRY(cd_opencl_api_open(&out->api, err));
+    CD_TRY(opencl_api_open(&out->api, err));
     const cdmpp_status st = open_with_stack(out, &want, err);
     if (st) cd_opencl_close(out);
     return st;

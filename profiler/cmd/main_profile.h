@@ -124,8 +124,6 @@ const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threa
                                              cd_describe_entry *e);
 /* Logs what it hears; bad items are counted in o->bad. */
 cd_record_listener cd_main_profile_listener(cd_main_profile *o);
-/* Lines about a file, as warnings (main_profile_trace.c). */
-void cd_main_profile_said(const cd_main_profile *o, const char *path, const cd_buf *lines);
 /* The text, or with --json the JSON in its envelope, to standard output; freed. */
 cdmpp_status cd_main_profile_print(const cd_main_profile *o, const char *schema, CD_TAKE cd_buf *b,
                                    cdmpp_err *err);

@@ -58,7 +58,8 @@ static const char *known_device(tracing *t, const char *name) {
     return name;
 }
 
-void cd_main_profile_said(const cd_main_profile *o, const char *path, const cd_buf *said) {
+/* Lines about a file, as warnings (main_profile_trace.c). */
+static void main_profile_said(const cd_main_profile *o, const char *path, const cd_buf *said) {
     for (const char *line = said->p, *end; line && (end = strchr(line, '\n')) != NULL;
          line = end + 1)
         cd_log_put(o->log, CD_LOG_WARNING, "%s: %.*s", path, (int)(end - line), line);
@@ -76,7 +77,7 @@ static cdmpp_status read_all(tracing *t, cdmpp_err *err) {
             cd_log_put(t->o->log, CD_LOG_WARNING,
                        "%s: %llu events of 0 s were left out: too short for the clock of the trace",
                        t->o->operand.v[t->n], (unsigned long long)t->trace[t->n]->empty);
-        if (!st) cd_main_profile_said(t->o, t->o->operand.v[t->n], &t->trace[t->n]->said);
+        if (!st) main_profile_said(t->o, t->o->operand.v[t->n], &t->trace[t->n]->said);
         if (st) return t->n++, st;
     }
     return CDMPP_OK;
@@ -238,7 +239,7 @@ static void on_bad(void *ctx, const cdmpp_err *e) {
     cd_main_profile_listener(((importing *)ctx)->o).bad(((importing *)ctx)->o, e);
 }
 static void on_said(void *ctx, const char *path, const cd_buf *lines) {
-    cd_main_profile_said(((importing *)ctx)->o, path, lines);
+    main_profile_said(((importing *)ctx)->o, path, lines);
 }
 static void on_progress(void *ctx, const cd_store_tally *t) {
     cd_progress_step(&((importing *)ctx)->bar, t->lines);

@@ -58,17 +58,8 @@ void cd_perf_curve_solve_linear(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARA
 /* The inverse in place of a; false: singular. */
 bool cd_perf_curve_invert_matrix(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], uint32_t n);
 
-/* One form each, by weighted least squares with Huber's weights; *out with its loss. */
-void cd_perf_curve_fit_constant(const cd_perf_curve_points *p, cd_perf_curve_candidate *out);
-void cd_perf_curve_fit_affine(const cd_perf_curve_points *p, cd_perf_curve_candidate *out);
 /* breaks 1 or 2; flat: the first slope is 0 (hinge). False: too few points. */
-bool cd_perf_curve_fit_lines(const cd_perf_curve_points *p, uint32_t breaks, bool flat,
-                             cd_perf_curve_candidate *out);
 bool cd_perf_curve_fit_stairs(const cd_perf_curve_points *p, cd_perf_curve_candidate *out);
-/* The points nearest to the first break of lines, on both sides, where a break leaves `rise` more
- * of squares; the outermost where none does. */
-void cd_perf_curve_break_range(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c,
-                               double rise, double *low, double *high);
 /* Two-sided quantile of Student's t. */
 double cd_perf_curve_student(double level, double freedom);
 
@@ -81,7 +72,4 @@ uint32_t cd_perf_curve_fit_table(const cd_perf_curve_points *p, double *fit, dou
 uint32_t cd_perf_curve_fit_residual(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c,
                                     bool always, double *kx, double *kt, double *share,
                                     double *noise);
-/* The table at x: linear between knots, `beyond` seconds a unit behind the last. */
-double cd_perf_curve_table_eval(const double *kx, const double *kt, uint32_t n, double beyond,
-                                double x);
 #endif

@@ -219,7 +219,8 @@ static void polish(const cd_perf_curve_points *p, breaks *k, cd_perf_curve_candi
 }
 
 /* ---- the forms ---- */
-void cd_perf_curve_fit_constant(const cd_perf_curve_points *p, cd_perf_curve_candidate *out) {
+/* One form each, by weighted least squares with Huber's weights; *out with its loss. */
+static void perf_curve_fit_constant(const cd_perf_curve_points *p, cd_perf_curve_candidate *out) {
     size_t n = 0;
     for (size_t i = 0; i < p->n; i++)
         if (p->keep[i] > 0) p->work[n++] = p->t[i];
@@ -234,7 +235,7 @@ void cd_perf_curve_fit_constant(const cd_perf_curve_points *p, cd_perf_curve_can
     out->loss = cd_perf_curve_candidate_loss(out, p);
 }
 
-void cd_perf_curve_fit_affine(const cd_perf_curve_points *p, cd_perf_curve_candidate *out) {
+static void perf_curve_fit_affine(const cd_perf_curve_points *p, cd_perf_curve_candidate *out) {
     breaks k = {0};
     *out = (cd_perf_curve_candidate){.form = CD_PERF_CURVE_AFFINE};
     polish(p, &k, out);
@@ -261,8 +262,9 @@ static double search(const cd_perf_curve_points *p, const sums *upto, size_t lea
     return best;
 }
 
-bool cd_perf_curve_fit_lines(const cd_perf_curve_points *p, uint32_t n_break, bool flat,
-                             cd_perf_curve_candidate *out) {
+/* breaks 1 or 2; flat: the first slope is 0 (hinge). False: too few points. */
+static bool perf_curve_fit_lines(const cd_perf_curve_points *p, uint32_t n_break, bool flat,
+                                 cd_perf_curve_candidate *out) {
     const size_t least = p->n >= 20 ? 3 : 2;
     breaks k = {n_break, flat, {0, 0}};
     sums *upto = (sums *)(void *)p->work; /* (n + 1), 6 (n + 1) doubles */
@@ -289,10 +291,13 @@ static double left_with(const cd_perf_curve_points *p, const double *w,
     return solve_points(p, w, &k, coef);
 }
 
-/* A second break stays where it is. In steps outward from the break, so that long curves cost no
+/* The points nearest to the first break of lines, on both sides, where a break leaves `rise` more
+ * of squares; the outermost where none does.
+ *
+ * A second break stays where it is. In steps outward from the break, so that long curves cost no
  * more than the search did. */
-void cd_perf_curve_break_range(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c,
-                               double rise, double *low, double *high) {
+static void perf_curve_break_range(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c,
+                                   double rise, double *low, double *high) {
     const double at = c->param[c->n_param - c->n_break],
                  last = c->n_break > 1 ? c->param[c->n_param - 1] : p->x[p->n - 1];
     const size_t step = stride_of(p->n);
@@ -355,12 +360,12 @@ typedef struct {
 
 static void fit_forms(const cd_perf_curve_points *p, uint32_t forms, candidates *k) {
     k->n = 0;
-    if (forms >> CD_PERF_CURVE_CONSTANT & 1) cd_perf_curve_fit_constant(p, &k->c[k->n++]);
-    if (forms >> CD_PERF_CURVE_AFFINE & 1) cd_perf_curve_fit_affine(p, &k->c[k->n++]);
-    if (forms >> CD_PERF_CURVE_HINGE & 1) k->n += cd_perf_curve_fit_lines(p, 1, true, &k->c[k->n]);
+    if (forms >> CD_PERF_CURVE_CONSTANT & 1) perf_curve_fit_constant(p, &k->c[k->n++]);
+    if (forms >> CD_PERF_CURVE_AFFINE & 1) perf_curve_fit_affine(p, &k->c[k->n++]);
+    if (forms >> CD_PERF_CURVE_HINGE & 1) k->n += perf_curve_fit_lines(p, 1, true, &k->c[k->n]);
     for (uint32_t b = 1; b <= 2; b++)
         if (forms >> CD_PERF_CURVE_SLOPES & 1)
-            k->n += cd_perf_curve_fit_lines(p, b, false, &k->c[k->n]);
+            k->n += perf_curve_fit_lines(p, b, false, &k->c[k->n]);
     if (forms >> CD_PERF_CURVE_STAIRS & 1) k->n += cd_perf_curve_fit_stairs(p, &k->c[k->n]);
 }
 
@@ -433,7 +438,7 @@ static cd_perf_curve_turn turn_of(const cd_perf_curve_points *p, const cd_perf_c
     t.low = t.at - q * c->break_se[0];
     t.high = t.at + q * c->break_se[0];
     if (c->form != CD_PERF_CURVE_STAIRS)
-        cd_perf_curve_break_range(p, c, q * q * s * s, &t.low, &t.high);
+        perf_curve_break_range(p, c, q * q * s * s, &t.low, &t.high);
     if (t.low <= p->x[0] && t.high >= p->x[p->n - 1]) t.low = t.high = (double)NAN;
     return t;
 }

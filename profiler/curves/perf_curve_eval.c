@@ -116,8 +116,9 @@ uint32_t cd_perf_curve_fit_table(const cd_perf_curve_points *p, double *fit, dou
     return knots;
 }
 
-double cd_perf_curve_table_eval(const double *kx, const double *kt, uint32_t n, double beyond,
-                                double x) {
+/* The table at x: linear between knots, `beyond` seconds a unit behind the last. */
+static double perf_curve_table_eval(const double *kx, const double *kt, uint32_t n, double beyond,
+                                    double x) {
     uint32_t low = 0, high = n - 1;
     if (x >= kx[n - 1]) return kt[n - 1] + beyond * (x - kx[n - 1]);
     /* by the first line, but in no less than the size's share of the first time */
@@ -200,7 +201,7 @@ double cd_perf_curve_eval(const cd_perf_curve *p, double x) {
     if (p->n_knot && p->n_param && x < p->knot_x[0]) /* below the points as the law says */
         return p->knot_t[0] * cd_perf_curve_eval_law(p, x) /
                cd_perf_curve_eval_law(p, p->knot_x[0]);
-    if (p->n_knot) return cd_perf_curve_table_eval(p->knot_x, p->knot_t, p->n_knot, p->beyond, x);
+    if (p->n_knot) return perf_curve_table_eval(p->knot_x, p->knot_t, p->n_knot, p->beyond, x);
     return cd_perf_curve_eval_law(p, x);
 }
 

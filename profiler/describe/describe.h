@@ -206,11 +206,6 @@ cdmpp_status cd_describe_name_cpu(const char *root, const cd_device_table *devic
 /* The same of a device that is described already. */
 void cd_describe_name_entry(const cd_describe_entry *e, const cd_device_table *devices,
                             cd_describe_name *out);
-/* The GPU's, by its back end ("cuda", "opencl") and as that counts it ("": the first). Errors:
- * EBACKEND (no such device), ERANGE. */
-cdmpp_status cd_describe_name_gpu(const char *backend, const char *gpu,
-                                  const cd_device_table *devices, cd_describe_name *out,
-                                  cdmpp_err *err);
 
 /* Zeroed but for log (NULL: silent), gpu and core. */
 typedef struct cd_describe_namer {

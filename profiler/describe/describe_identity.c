@@ -214,9 +214,11 @@ void cd_describe_name_entry(const cd_describe_entry *e, const cd_device_table *d
     set(out, d ? d->name : e->name, e->alias[0] ? e->alias : e->name, d != NULL);
 }
 
-cdmpp_status cd_describe_name_gpu(const char *backend, const char *gpu,
-                                  const cd_device_table *devices, cd_describe_name *out,
-                                  cdmpp_err *err) {
+/* The GPU's, by its back end ("cuda", "opencl") and as that counts it ("": the first). Errors:
+ * EBACKEND (no such device), ERANGE. */
+static cdmpp_status describe_name_gpu(const char *backend, const char *gpu,
+                                      const cd_device_table *devices, cd_describe_name *out,
+                                      cdmpp_err *err) {
     cd_describe_entry e;
     CD_TRY(cd_describe_gpu(backend, gpu, &e, err));
     cd_describe_name_entry(&e, devices, out);
@@ -267,8 +269,8 @@ static void ask(cd_describe_namer *n, int kind) {
     if (!cd_device_table_path(&a, NULL, NULL, &path, NULL))
         (void)cd_device_table_load(path, &diag, &devices, NULL);
     const cdmpp_status st = !kind ? cd_describe_name_cpu("", devices, &n->of[0], NULL)
-                                  : cd_describe_name_gpu(target_of[kind], n->gpu ? n->gpu : "",
-                                                         devices, &n->of[kind], NULL);
+                                  : describe_name_gpu(target_of[kind], n->gpu ? n->gpu : "",
+                                                      devices, &n->of[kind], NULL);
     if (!st && !kind) of_core(n, devices, &n->of[0]);
     if (!st) say(n, kind);
     cd_device_table_free(devices);

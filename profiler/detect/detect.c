@@ -53,16 +53,18 @@ const char *cd_detect_operator_names(void) {
     return all;
 }
 
-const char *cd_detect_operator_name(uint32_t op) { return row[op].name; }
+static const char *detect_operator_name(uint32_t op) { return row[op].name; }
 
-uint32_t cd_detect_operator_find(cd_str name) {
+/* Position of an operator by name; CD_GRAPH_NONE: there is none. */
+static uint32_t detect_operator_find(cd_str name) {
     for (uint32_t k = 0; k < N_ROW; k++)
         if (cd_str_is(name, row[k].name)) return k;
     return CD_GRAPH_NONE;
 }
 
-bool cd_detect_shape(const cd_detect_options *o, const uint32_t *op, uint32_t n,
-                     cd_graph_shape *out) {
+/* The shape that all of the n operators can begin with; false: there is none. */
+static bool detect_shape(const cd_detect_options *o, const uint32_t *op, uint32_t n,
+                         cd_graph_shape *out) {
     const int64_t channels = o->channels ? o->channels : 4, size = o->size ? o->size : 256,
                   all = channels * size * size;
     int reads = ANY;
@@ -205,16 +207,19 @@ static cdmpp_status get(cd_detect *d, cd_buf *b, const cd_detect_part *first,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_detect_network_get(cd_detect *d, const cd_detect_part *first,
-                                   const cd_detect_part *second, const cd_graph_shape *in,
-                                   uint32_t *out, cdmpp_err *err) {
+/* A network of one or two parts (second NULL) on an input of that shape, the one that was made
+ * before or a new one; *out: its number. Errors: ENOMEM and those of cd_graph_add. */
+static cdmpp_status detect_network_get(cd_detect *d, const cd_detect_part *first,
+                                       const cd_detect_part *second, const cd_graph_shape *in,
+                                       uint32_t *out, cdmpp_err *err) {
     cd_buf b = {0};
     const cdmpp_status st = get(d, &b, first, second, in, out, err);
     cd_buf_free(&b);
     return st;
 }
 
-const cd_graph_shape *cd_detect_network_result(const cd_detect *d, uint32_t network) {
+/* Shape of a network's result. */
+static const cd_graph_shape *detect_network_result(const cd_detect *d, uint32_t network) {
     const cd_graph *g = d->network[network].graph;
     return &g->tensor[g->output[0]].shape;
 }
@@ -312,10 +317,9 @@ static cdmpp_status add_test(detector *x, cd_detect_test t, const cd_detect_part
     uint32_t net[3];
     if (CD_GROW_IN(&d->arena, d->test, d->n, d->cap))
         return CD_FAIL(x->err, ENOMEM, "tests of fusion");
-    CD_TRY(cd_detect_network_get(d, left, NULL, in, &net[0], x->err));
-    CD_TRY(cd_detect_network_get(d, right, NULL, cd_detect_network_result(d, net[0]), &net[1],
-                                 x->err));
-    CD_TRY(cd_detect_network_get(d, left, right, in, &net[2], x->err));
+    CD_TRY(detect_network_get(d, left, NULL, in, &net[0], x->err));
+    CD_TRY(detect_network_get(d, right, NULL, detect_network_result(d, net[0]), &net[1], x->err));
+    CD_TRY(detect_network_get(d, left, right, in, &net[2], x->err));
     cdmpp_status st = measure(x, net, &t, &t.why);
     if (!st) st = ask_back_end(x, net, &t, &t.why);
     if (st == CDMPP_EINTERRUPTED || st == CDMPP_ENOMEM) {
@@ -334,21 +338,20 @@ static cdmpp_status pair(detector *x, uint32_t a, uint32_t b) {
     const cd_detect_part left = {1, {a}, false}, right = {1, {b}, false};
     const uint32_t op[] = {a, b};
     cd_graph_shape in;
-    if (!cd_detect_shape(x->o, op, 2, &in)) {
+    if (!detect_shape(x->o, op, 2, &in)) {
         x->d->apart++;
         return CDMPP_OK;
     }
     return add_test(
-        x,
-        (cd_detect_test){.first = cd_detect_operator_name(a), .second = cd_detect_operator_name(b)},
+        x, (cd_detect_test){.first = detect_operator_name(a), .second = detect_operator_name(b)},
         &left, &right, &in);
 }
 
 static cd_fusion_answer answer_of(const detector *x, uint32_t a, uint32_t b) {
     for (uint32_t k = 0; k < x->d->n; k++) {
         const cd_detect_test *t = &x->d->test[k];
-        if (!t->before && !strcmp(t->first, cd_detect_operator_name(a)) &&
-            !strcmp(t->second, cd_detect_operator_name(b)))
+        if (!t->before && !strcmp(t->first, detect_operator_name(a)) &&
+            !strcmp(t->second, detect_operator_name(b)))
             return t->answer;
     }
     return CD_FUSION_UNKNOWN;
@@ -357,15 +360,15 @@ static cd_fusion_answer answer_of(const detector *x, uint32_t a, uint32_t b) {
 /* One cut for each operator behind the second one. */
 static cdmpp_status chain(detector *x, const uint32_t *op, uint32_t n) {
     cd_graph_shape in;
-    if (!cd_detect_shape(x->o, op, n, &in)) return CDMPP_OK;
+    if (!detect_shape(x->o, op, n, &in)) return CDMPP_OK;
     for (uint32_t k = 2; k < n && answer_of(x, op[k - 2], op[k - 1]) == CD_FUSION_FUSED; k++) {
         cd_detect_part left = {k, {0}, false};
         const cd_detect_part right = {1, {op[k]}, false};
         memcpy(left.op, op, k * sizeof *op);
         CD_TRY(add_test(x,
-                        (cd_detect_test){.before = cd_detect_operator_name(op[k - 2]),
-                                         .first = cd_detect_operator_name(op[k - 1]),
-                                         .second = cd_detect_operator_name(op[k])},
+                        (cd_detect_test){.before = detect_operator_name(op[k - 2]),
+                                         .first = detect_operator_name(op[k - 1]),
+                                         .second = detect_operator_name(op[k])},
                         &left, &right, &in));
     }
     return CDMPP_OK;
@@ -374,21 +377,20 @@ static cdmpp_status chain(detector *x, const uint32_t *op, uint32_t n) {
 static bool keeps_shape(detector *x, uint32_t op, const cd_graph_shape *in, cdmpp_status *st) {
     const cd_detect_part p = {1, {op}, false};
     uint32_t n;
-    *st = cd_detect_network_get(x->d, &p, NULL, in, &n, x->err);
-    return !*st && !memcmp(cd_detect_network_result(x->d, n), in, sizeof *in);
+    *st = detect_network_get(x->d, &p, NULL, in, &n, x->err);
+    return !*st && !memcmp(detect_network_result(x->d, n), in, sizeof *in);
 }
 
 /* An operator that a second one and an Add behind that read; the first second one for which all
  * three pairs are fused. */
 static cdmpp_status branch(detector *x, uint32_t a) {
-    const uint32_t add = cd_detect_operator_find((cd_str){"Add", 3});
+    const uint32_t add = detect_operator_find((cd_str){"Add", 3});
     const cd_detect_part left = {1, {a}, false};
     cd_graph_shape in;
     uint32_t net;
-    if (answer_of(x, a, add) != CD_FUSION_FUSED || !cd_detect_shape(x->o, &a, 1, &in))
-        return CDMPP_OK;
-    CD_TRY(cd_detect_network_get(x->d, &left, NULL, &in, &net, x->err));
-    const cd_graph_shape mid = *cd_detect_network_result(x->d, net);
+    if (answer_of(x, a, add) != CD_FUSION_FUSED || !detect_shape(x->o, &a, 1, &in)) return CDMPP_OK;
+    CD_TRY(detect_network_get(x->d, &left, NULL, &in, &net, x->err));
+    const cd_graph_shape mid = *detect_network_result(x->d, net);
     for (uint32_t k = 0; k < x->n_op; k++) {
         const cd_detect_part right = {1, {x->op[k]}, true};
         cdmpp_status st;
@@ -397,10 +399,10 @@ static cdmpp_status branch(detector *x, uint32_t a) {
             continue;
         const bool fits = keeps_shape(x, x->op[k], &mid, &st);
         if (fits)
-            return add_test(x,
-                            (cd_detect_test){.first = cd_detect_operator_name(a),
-                                             .second = CD_FUSION_RULES_MANY},
-                            &left, &right, &in);
+            return add_test(
+                x,
+                (cd_detect_test){.first = detect_operator_name(a), .second = CD_FUSION_RULES_MANY},
+                &left, &right, &in);
         CD_TRY(st);
     }
     return CDMPP_OK;
@@ -409,7 +411,7 @@ static cdmpp_status branch(detector *x, uint32_t a) {
 /* ---- the lists of options ---- */
 
 static cdmpp_status find(cd_str name, uint32_t *op, cdmpp_err *err) {
-    *op = cd_detect_operator_find(name);
+    *op = detect_operator_find(name);
     return *op != CD_GRAPH_NONE
                ? CDMPP_OK
                : CD_FAIL(err, EUSAGE, "'%.*s': expected %s", name.n < 40 ? (int)name.n : 40, name.p,
@@ -433,7 +435,7 @@ static cdmpp_status read_operators(detector *x) {
         for (uint32_t k = 0; k < x->n_op; k++)
             if (x->op[k] == op)
                 return CD_FAIL(x->err, EUSAGE, "operator %s stands twice",
-                               cd_detect_operator_name(op));
+                               detect_operator_name(op));
         x->op[x->n_op++] = op; /* there are fewer than CD_DETECT_OPERATORS */
     }
     return x->n_op ? CDMPP_OK : CD_FAIL(x->err, EUSAGE, "no operator to test");

@@ -126,8 +126,6 @@ void cd_cache_flush_free(cd_cache_flush *w); /* zeroed is fine */
 /* The lines, to be closed; NULL: there are none. `root` is put before /proc: "" for this machine, a
  * folder in tests, where nothing is simulated. */
 FILE *cd_cpuinfo_open(const char *root);
-/* Is another processor simulated? Leaves the trace too. */
-bool cd_cpuinfo_is_simulated(void);
 /* Is `word` one of the flags (x86) or features (Arm) of these lines? */
 bool cd_cpuinfo_has(const char *lines, const char *word);
 

@@ -27,7 +27,8 @@ static void leave_trace(void) {
     if (fd >= 0) (void)close(fd);
 }
 
-bool cd_cpuinfo_is_simulated(void) {
+/* Is another processor simulated? Leaves the trace too. */
+static bool cpuinfo_is_simulated(void) {
     leave_trace();
     return simulated() != NULL;
 }
@@ -147,8 +148,7 @@ static cd_isa isa_simulated(void) {
 
 cd_isa cd_isa_here(void) {
 #if defined(__x86_64__)
-    const cd_isa here = isa_present(),
-                 simulated = cd_cpuinfo_is_simulated() ? isa_simulated() : here;
+    const cd_isa here = isa_present(), simulated = cpuinfo_is_simulated() ? isa_simulated() : here;
     return here > simulated ? here : simulated; /* the one with fewer: the enum's order */
 #elif defined(__aarch64__)
     return CD_ISA_AARCH64;
@@ -195,7 +195,7 @@ static const char *march_of(cd_isa isa) {
     static const char *const march[] = {
         "-march=native",      "-march=x86-64-v4", "-march=x86-64-v3", "-march=x86-64", "",
         "-march=armv7-a+simd"};
-    return march[isa == CD_ISA_NATIVE && cd_cpuinfo_is_simulated() ? cd_isa_here() : isa];
+    return march[isa == CD_ISA_NATIVE && cpuinfo_is_simulated() ? cd_isa_here() : isa];
 }
 
 /* No -mcpu: native. A program for a processor that has more than this one is refused, because it

@@ -12,8 +12,10 @@
 
 enum { MAX_FILE_LINK = 64 << 20 };
 
-/* One link a line, so that a file can be read and compared by people. */
-void cd_link_table_print_array(const cd_link_table *l, cd_buf *b) {
+/* Append the array.
+ *
+ * One link a line, so that a file can be read and compared by people. */
+static void link_table_print_array(const cd_link_table *l, cd_buf *b) {
     cd_buf_puts(b, "[");
     for (size_t i = 0; i < l->n; i++) {
         const cd_link *k = &l->link[i];
@@ -38,7 +40,7 @@ void cd_link_table_print_array(const cd_link_table *l, cd_buf *b) {
 
 void cd_link_table_print(const cd_link_table *l, cd_buf *b) {
     cd_buf_puts(b, "{\"cdmpp_links\": 1, \"links\": ");
-    cd_link_table_print_array(l, b);
+    link_table_print_array(l, b);
     cd_buf_puts(b, "}\n");
 }
 
@@ -91,8 +93,10 @@ static cdmpp_status read_link(cd_link_table *l, cd_arena *a, const cd_json *v, c
     return cd_link_table_add(l, &k, err);
 }
 
-cdmpp_status cd_link_table_read_array(cd_link_table *l, cd_arena *a, const cd_json *links,
-                                      cdmpp_err *err) {
+/* Add the links of a JSON array. `a` is scratch. Errors: those of cd_link_table_parse, with the
+ * key. */
+static cdmpp_status link_table_read_array(cd_link_table *l, cd_arena *a, const cd_json *links,
+                                          cdmpp_err *err) {
     const cd_json *v;
     CD_TRY(cd_err_key(err, cd_json_arr(links, 0, &v, err), "links"));
     for (size_t i = 0; v; i++, v = v->next)
@@ -107,7 +111,7 @@ static cdmpp_status parse_link(cd_link_table *l, cd_arena *a, const char *text, 
     CD_TRY(cd_json_parse(a, text, n, &root, err));
     CD_TRY(cd_json_need_real(root, "cdmpp_links", 1, 1, &version, err));
     CD_TRY(cd_json_need(root, "links", &links, err));
-    return cd_link_table_read_array(l, a, links, err);
+    return link_table_read_array(l, a, links, err);
 }
 
 cdmpp_status cd_link_table_parse(cd_link_table *l, const char *text, size_t n, cdmpp_err *err) {
@@ -228,7 +232,7 @@ void cd_machine_print(const cd_machine *m, cd_buf *b) {
         put_device(&(cd_json_writer){.out = b, .colon = ": ", .sep = ", "}, &m->device[i]);
     }
     cd_buf_puts(b, "],\n \"links\": ");
-    cd_link_table_print_array(&m->links, b);
+    link_table_print_array(&m->links, b);
     if (has_contention(&m->contention)) {
         cd_buf_puts(b, ",\n \"contention\": ");
         put_contention(&(cd_json_writer){.out = b, .colon = ": ", .sep = ", "}, &m->contention);
@@ -344,7 +348,7 @@ static cdmpp_status parse(cd_machine *m, cd_arena *a, const char *t, size_t n, c
     for (size_t i = 0; v; i++, v = v->next)
         CD_TRY(cd_err_key(err, cd_err_index(err, read_device(m, a, v, err), i), "devices"));
     if (cd_json_get(root, "links"))
-        CD_TRY(cd_link_table_read_array(&m->links, a, cd_json_get(root, "links"), err));
+        CD_TRY(link_table_read_array(&m->links, a, cd_json_get(root, "links"), err));
     const cd_json *c = cd_json_get(root, "contention");
     if (c) CD_TRY(cd_err_key(err, read_contention(c, &m->contention, err), "contention"));
     const cd_json *noise = cd_json_get(root, "noise");

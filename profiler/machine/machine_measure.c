@@ -65,7 +65,8 @@ cdmpp_status cd_machine_program_build(cd_machine_program *p, size_t n, cd_backen
     return CDMPP_OK;
 }
 
-cd_multi_device cd_machine_executor_device(const cd_machine_device *d) {
+/* The device as profiler/runtime/multi has it. */
+static cd_multi_device machine_executor_device(const cd_machine_device *d) {
     const cd_multi_device_kind kind = !strcmp(d->kind, "native")   ? CD_MULTI_NATIVE
                                       : !strcmp(d->kind, "opencl") ? CD_MULTI_OPENCL
                                                                    : CD_MULTI_CPU;
@@ -77,10 +78,11 @@ cd_multi_device cd_machine_executor_device(const cd_machine_device *d) {
 }
 
 /* ---- which core ---- */
-cdmpp_status cd_machine_program_init_cpu_id(cd_machine_program *p, cdmpp_err *err) {
+/* A program that writes its processor's number. Errors: ENOMEM. */
+static cdmpp_status machine_program_init_cpu_id(cd_machine_program *p, cdmpp_err *err) {
     return cd_machine_program_init(
-        p, CD_DIALECT_C, "cd_machine_program_init_cpu_id",
-        "extern int sched_getcpu(void);\nvoid cd_machine_program_init_cpu_id(void *const *arg) { "
+        p, CD_DIALECT_C, "machine_program_init_cpu_id",
+        "extern int sched_getcpu(void);\nvoid machine_program_init_cpu_id(void *const *arg) { "
         "*(float *)arg[0] = (float)sched_getcpu(); }\n",
         1, 16, err);
 }
@@ -89,7 +91,7 @@ cdmpp_status cd_machine_program_init_cpu_id(cd_machine_program *p, cdmpp_err *er
 static cdmpp_status device_core(const cd_machine_device *d, const cd_machine_program *where,
                                 int *core, cdmpp_err *err) {
     enum { ASKED = 5 };
-    const cd_multi_device device = cd_machine_executor_device(d);
+    const cd_multi_device device = machine_executor_device(d);
     const cd_multi_buffer buffer = {
         .name = "c", .memory = d->memory, .of = CD_MULTI_OWN, .bytes = 64};
     const uint32_t zero = 0;
@@ -152,7 +154,7 @@ static cdmpp_status find_cpu(finder *f, const char *name, int core, cdmpp_err *e
 
 static cdmpp_status compile_where(finder *f, cdmpp_err *err) {
     if (f->objects) return CDMPP_OK;
-    CD_TRY(cd_machine_program_init_cpu_id(&f->where, err));
+    CD_TRY(machine_program_init_cpu_id(&f->where, err));
     return cd_machine_program_build(&f->where, 1, &f->objects, err);
 }
 
@@ -320,7 +322,7 @@ static void chain_make(const timer *t, const uint32_t *d, uint32_t n_device, uin
     static const char *const name[] = {"first", "second"};
     memset(c, 0, sizeof *c);
     for (uint32_t k = 0; k < n_device; k++) {
-        c->device[k] = cd_machine_executor_device(&t->m->device[d[k]]);
+        c->device[k] = machine_executor_device(&t->m->device[d[k]]);
         c->buffer[k] = (cd_multi_buffer){
             .name = name[k], .memory = c->device[k].memory, .of = CD_MULTI_OWN, .bytes = 64};
         c->slot[k] = k;

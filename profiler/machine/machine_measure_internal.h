@@ -23,8 +23,6 @@ void cd_machine_program_free(cd_machine_program *p);
 /* Compile n C programs; *out keeps the objects. Errors: EBACKEND, ENOMEM. */
 cdmpp_status cd_machine_program_build(cd_machine_program *p, size_t n, CD_GIVE cd_backend **out,
                                       cdmpp_err *err);
-/* The device as profiler/runtime/multi has it. */
-cd_multi_device cd_machine_executor_device(const cd_machine_device *d);
 /* Seconds of one more program, from those of a chain of `few` and of one of `many`: what a pass
  * costs once cancels. At least 1e-9. */
 double cd_machine_measure_each_s(uint32_t few, double few_s, uint32_t many, double many_s);
@@ -33,6 +31,4 @@ double cd_machine_measure_each_s(uint32_t few, double few_s, uint32_t many, doub
  * device's programs. */
 void cd_machine_measure_waits_s(double both_s, const double launch_s[2], const double gap_s[2],
                                 double wait_s[2]);
-/* A program that writes its processor's number. Errors: ENOMEM. */
-cdmpp_status cd_machine_program_init_cpu_id(cd_machine_program *p, cdmpp_err *err);
 #endif

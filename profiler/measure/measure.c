@@ -112,7 +112,8 @@ static void prebuild_main(int up) {
 }
 
 /* ---- opener ---- */
-cdmpp_status cd_prebuild_open(cd_prebuild **out, cdmpp_err *err) {
+/* Errors: EIO (no process), ENOMEM. */
+static cdmpp_status prebuild_open(cd_prebuild **out, cdmpp_err *err) {
     cd_prebuild *k = cd_mem_zalloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "compilers of GPU programs");
     const cdmpp_status st = cd_supervisor_fork(prebuild_main, &k->pid, &k->fd, err);
@@ -121,8 +122,10 @@ cdmpp_status cd_prebuild_open(cd_prebuild **out, cdmpp_err *err) {
     return st;
 }
 
-/* Killed: it may wait for a compiler. Its compilers die with it. */
-void cd_prebuild_close(cd_prebuild *k) {
+/* NULL is fine; kills and reaps.
+ *
+ * Killed: it may wait for a compiler. Its compilers die with it. */
+static void prebuild_close(cd_prebuild *k) {
     if (!k) return;
     close(k->fd);
     kill(k->pid, SIGKILL);
@@ -145,8 +148,11 @@ static cdmpp_status send_batch(const cd_prebuild *k, const cd_job *job, size_t n
     return sent ? CDMPP_OK : CD_FAIL(err, EIO, "the compilers' process is gone");
 }
 
-cdmpp_status cd_prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jobs, double *seconds,
-                             const volatile sig_atomic_t *stop, cdmpp_err *err) {
+/* Compile n programs with at most `jobs` processes. (n) seconds: of compiling each; 0: not
+ * compiled. Errors: EINTERRUPTED (*stop), EIO (the process is gone), ENOMEM. */
+static cdmpp_status prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jobs,
+                                 double *seconds, const volatile sig_atomic_t *stop,
+                                 cdmpp_err *err) {
     if (n > MOST) n = MOST;
     CD_TRY(send_batch(k, job, n, jobs, err));
     for (;;) {
@@ -158,7 +164,7 @@ cdmpp_status cd_prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jo
     }
 }
 
-pid_t cd_prebuild_pid(const cd_prebuild *k) { return k->pid; }
+static pid_t prebuild_pid(const cd_prebuild *k) { return k->pid; }
 
 /* a reference may take CHECK_LIMITS times the limit: it has no schedule */
 enum { MAX_COMPILER = 16, CHECK_LIMITS = 5 };
@@ -194,7 +200,7 @@ cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmp
     if (m->o.jobs < 1) m->o.jobs = m->cpus;
     if (m->o.run_limit_s <= 0) m->o.run_limit_s = 10;
     cdmpp_status st = cd_supervisor_open(&m->supervisor, err);
-    if (!st) st = cd_prebuild_open(&m->prebuild, err);
+    if (!st) st = prebuild_open(&m->prebuild, err);
     if (st) cd_measure_close(m);
     else *out = m;
     return st;
@@ -203,7 +209,7 @@ cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmp
 void cd_measure_close(cd_measure *m) {
     if (!m) return;
     /* the last one first: it has an end of the supervisor's socket */
-    cd_prebuild_close(m->prebuild);
+    prebuild_close(m->prebuild);
     cd_supervisor_close(m->supervisor);
     for (size_t i = 0; i < m->n_tool; i++) {
         cd_compiler_close(m->tool[i].c);
@@ -368,7 +374,7 @@ static cdmpp_status prebuild(cd_measure *m, cd_measure_item *item, size_t n, cdm
     }
     const bool keeps = !m->o.cache || m->o.cache[0];
     if (!st && k > 1 && m->o.jobs > 1 && keeps)
-        st = cd_prebuild_run(m->prebuild, job, k, m->o.jobs, seconds, m->o.stop, err);
+        st = prebuild_run(m->prebuild, job, k, m->o.jobs, seconds, m->o.stop, err);
     if (st == CDMPP_EIO) { /* its process is gone: the worker compiles */
         st = CDMPP_OK;
         if (err) *err = (cdmpp_err){0};
@@ -383,7 +389,7 @@ void cd_measure_until(cd_measure *m, double until_s) { m->until_s = until_s; }
 void cd_measure_run_limit(cd_measure *m, double seconds) { m->o.run_limit_s = seconds; }
 double cd_measure_process_time(const cd_measure *m) {
     return cd_process_time_own() + cd_process_time_of(cd_supervisor_pid(m->supervisor)) +
-           cd_process_time_of(cd_prebuild_pid(m->prebuild));
+           cd_process_time_of(prebuild_pid(m->prebuild));
 }
 
 /* One run of a compiler for each target, first the programs, then their references: those of GPU

@@ -19,27 +19,8 @@
 
 typedef struct cd_result_check cd_result_check;
 
-/* Run the reference, or take its results from the file `kept` (-1: none), where its last run has
- * left them: schedules of one task have one reference, and it is slow. Errors: those of the cpu
- * back end; EBACKEND (the worker before began this one and did not end it: it takes too long, or
- * crashes); ENOMEM. */
-cdmpp_status cd_result_check_reference(const cd_codegen_code *reference, const char *object,
-                                       const char *target, int kept, CD_GIVE cd_result_check **out,
-                                       cdmpp_err *err);
 /* When the reference in the file was done, by cd_clock_wall; 0: it runs, or the file has none. */
 double cd_result_check_done(int kept);
-void cd_result_check_free(CD_TAKE cd_result_check *c); /* NULL is fine */
-/* (n_buffer of code) what to load the program with; NULL in it: cd_tensor_fill. Packed parameters
- * hold what row-major ones would; `arg` (n_arg) has their shapes. Borrowed until the next call.
- * Errors: EUSAGE (a packed parameter without a shape), ENOMEM. */
-cdmpp_status cd_result_check_content(cd_result_check *c, const cd_codegen_code *code,
-                                     const cd_measure_arg *arg, CD_KEEP const void *const **out,
-                                     cdmpp_err *err);
-/* Run it once and compare. Errors: EINVALID (another result: buffer, element, both values), those
- * of run and read. */
-cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind,
-                                     cd_loaded *program, const cd_codegen_code *code,
-                                     double *max_error, cdmpp_err *err);
 
 /* worker_protocol -- jobs of supervisor and worker as bytes.
  *
@@ -147,15 +128,6 @@ cdmpp_status cd_machine_check(const cd_machine_check_options *o, const cdmpp_err
 
 typedef struct cd_prebuild cd_prebuild;
 
-/* Errors: EIO (no process), ENOMEM. */
-cdmpp_status cd_prebuild_open(CD_GIVE cd_prebuild **out, cdmpp_err *err);
-pid_t cd_prebuild_pid(const cd_prebuild *k);
-void cd_prebuild_close(CD_TAKE cd_prebuild *k); /* NULL is fine; kills and reaps */
-/* Compile n programs with at most `jobs` processes. (n) seconds: of compiling each; 0: not
- * compiled. Errors: EINTERRUPTED (*stop), EIO (the process is gone), ENOMEM. */
-cdmpp_status cd_prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jobs, double *seconds,
-                             const volatile sig_atomic_t *stop, cdmpp_err *err);
-
 /* corun -- what processes that run programs at the same time have in common (corun.c).
  *
  * Each says by *ready that its programs are loaded (1), or cannot be (-1, and why). */
@@ -189,5 +161,4 @@ typedef struct cd_measure_worker {
 void cd_worker_do(cd_measure_worker *w, const cd_job *job, cd_worker_result *out);
 /* Compile the job's program into the cache; the seconds of it, 0: not compiled. */
 double cd_worker_prebuild(cd_measure_worker *w, const cd_job *job);
-void cd_worker_close(cd_measure_worker *w); /* close its back end; zeroed is fine */
 #endif

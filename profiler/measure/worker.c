@@ -99,7 +99,8 @@ static double tolerance_of(cd_dtype t) {
 }
 
 /* ---- the reference ---- */
-void cd_result_check_free(cd_result_check *c) {
+/* NULL is fine */
+static void result_check_free(cd_result_check *c) {
     if (!c) return;
     for (uint32_t k = 0; c->result && k < c->n; k++) cd_mem_free(c->result[k]);
     cd_mem_free(c->result);
@@ -244,9 +245,13 @@ static cdmpp_status run_and_put(cd_result_check *c, const cd_codegen_code *code,
     return st;
 }
 
-cdmpp_status cd_result_check_reference(const cd_codegen_code *code, const char *object,
-                                       const char *target, int kept, cd_result_check **out,
-                                       cdmpp_err *err) {
+/* Run the reference, or take its results from the file `kept` (-1: none), where its last run has
+ * left them: schedules of one task have one reference, and it is slow. Errors: those of the cpu
+ * back end; EBACKEND (the worker before began this one and did not end it: it takes too long, or
+ * crashes); ENOMEM. */
+static cdmpp_status result_check_reference(const cd_codegen_code *code, const char *object,
+                                           const char *target, int kept, cd_result_check **out,
+                                           cdmpp_err *err) {
     cd_result_check *c = cd_mem_zalloc(1, sizeof *c);
     bool there = false;
     if (!c) return CD_FAIL(err, ENOMEM, "check");
@@ -258,7 +263,7 @@ cdmpp_status cd_result_check_reference(const cd_codegen_code *code, const char *
     if (!st) st = take(c, kept, object, &there, err);
     if (!st && !there) st = run_and_put(c, code, object, target, kept, err);
     st = cd_err_key(err, st, "reference");
-    if (st) cd_result_check_free(c);
+    if (st) result_check_free(c);
     else *out = c;
     return st;
 }
@@ -281,9 +286,12 @@ static cdmpp_status pack(cd_result_check *c, const cd_codegen_buffer *b, uint32_
     return CDMPP_OK;
 }
 
-cdmpp_status cd_result_check_content(cd_result_check *c, const cd_codegen_code *code,
-                                     const cd_measure_arg *arg, const void *const **out,
-                                     cdmpp_err *err) {
+/* (n_buffer of code) what to load the program with; NULL in it: cd_tensor_fill. Packed parameters
+ * hold what row-major ones would; `arg` (n_arg) has their shapes. Borrowed until the next call.
+ * Errors: EUSAGE (a packed parameter without a shape), ENOMEM. */
+static cdmpp_status result_check_content(cd_result_check *c, const cd_codegen_code *code,
+                                         const cd_measure_arg *arg, const void *const **out,
+                                         cdmpp_err *err) {
     cd_arena_reset(&c->arena);
     CD_TRY(spoil(c, code, err));
     for (uint32_t k = 0; k < code->n_arg; k++)
@@ -307,10 +315,13 @@ static cdmpp_status compare_one(const cd_result_check *c, const cd_codegen_buffe
                    value_at(b->dtype, got, at), value_at(b->dtype, c->result[k], at));
 }
 
-/* A program must write exactly what the reference writes. */
-cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind,
-                                     cd_loaded *program, const cd_codegen_code *code,
-                                     double *max_error, cdmpp_err *err) {
+/* Run it once and compare. Errors: EINVALID (another result: buffer, element, both values), those
+ * of run and read.
+ *
+ * A program must write exactly what the reference writes. */
+static cdmpp_status result_check_compare(cd_result_check *c, const cd_backend_kind *kind,
+                                         cd_loaded *program, const cd_codegen_code *code,
+                                         double *max_error, cdmpp_err *err) {
     double seconds;
     *max_error = 0;
     if (code->n_arg != c->n)
@@ -437,13 +448,15 @@ static cdmpp_status count(subject *s, cd_measure_result *m, cdmpp_err *err) {
     return st;
 }
 
+static void worker_close(cd_measure_worker *w);
+
 /* ---- one job ---- */
 static cdmpp_status open_backend(cd_measure_worker *w, const cd_job *j, bool compiler,
                                  cdmpp_err *err) {
     char name[sizeof w->name];
     snprintf(name, sizeof name, "%s|%s|%s", j->backend, j->device, j->target);
     if (w->backend && !strcmp(name, w->name)) return CDMPP_OK;
-    cd_worker_close(w);
+    worker_close(w);
     w->kind = cd_backend_find(j->backend);
     if (!w->kind)
         return CD_FAIL(err, EUSAGE, "expected a back end of %s, found '%.40s'", cd_backend_names(),
@@ -523,19 +536,19 @@ static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *
     cdmpp_status st = CDMPP_OK;
     m->error_no = 4;
     if (j->reference.n_launch)
-        st = cd_result_check_reference(&j->reference, j->reference_object, j->target,
-                                       w->kept ? *w->kept : -1, &c, err);
-    if (!st && c) st = cd_result_check_content(c, &j->code, j->arg, &content, err);
+        st = result_check_reference(&j->reference, j->reference_object, j->target,
+                                    w->kept ? *w->kept : -1, &c, err);
+    if (!st && c) st = result_check_content(c, &j->code, j->arg, &content, err);
     if (!st) st = load_it(w, j, b, content, &s.program, m, err);
     if (!st && c) {
-        st = cd_result_check_compare(c, w->kind, s.program, &j->code, &m->max_error, err);
+        st = result_check_compare(c, w->kind, s.program, &j->code, &m->max_error, err);
         if (st == CDMPP_EINVALID) m->error_no = 5;
         m->flags |= CD_MEASURE_CHECKED;
     }
     if (!st) st = measure(&s, j, q, m, err);
     if (!st) st = count(&s, m, err);
     if (s.program) w->kind->unload(s.program);
-    cd_result_check_free(c);
+    result_check_free(c);
     cd_cache_flush_free(&s.flushed);
     return st;
 }
@@ -574,7 +587,8 @@ double cd_worker_prebuild(cd_measure_worker *w, const cd_job *j) {
     return m.build_s;
 }
 
-void cd_worker_close(cd_measure_worker *w) {
+/* close its back end; zeroed is fine */
+static void worker_close(cd_measure_worker *w) {
     if (w->backend) w->kind->close(w->backend);
     *w = (cd_measure_worker){.kept = w->kept};
 }

@@ -56,8 +56,6 @@ cdmpp_status cd_schedule_sweep_run(const cd_schedule_sweep_options *o, cd_schedu
                                    cdmpp_err *err);
 void cd_schedule_sweep_free(cd_schedule_sweep *s); /* zeroed is fine */
 
-/* Name of a factor: "base", "tile" ... */
-const char *cd_schedule_sweep_factor(int factor);
 /* One line a variant. Errors of all printers: ENOMEM. */
 cdmpp_status cd_schedule_sweep_csv(cd_buf *b, const cd_schedule_sweep *s, cdmpp_err *err);
 /* {"workload_key":.., "base":{..}, "variants":[..]} */

@@ -318,7 +318,8 @@ cdmpp_status cd_schedule_variants(cd_arena *a, cd_program *p, const cd_task *tas
 
 enum { BATCH = 32 };
 
-const char *cd_schedule_sweep_factor(int factor) {
+/* Name of a factor: "base", "tile" ... */
+static const char *schedule_sweep_factor(int factor) {
     static const char *const name[CD_VARY_COUNT] = {"tile",     "reorder", "compute_at",
                                                     "fuse",     "unroll",  "vectorize",
                                                     "parallel", "threads", "cache"};
@@ -349,7 +350,7 @@ static cdmpp_status make(batch *b, size_t k, const cd_variant *v, cdmpp_err *err
     cd_buf_clear(&b->line);
     CD_TRY(cd_record_write(&b->line, &r, err));
     const cd_recline l = {
-        .path = cd_schedule_sweep_factor(v->factor), .text = b->line.p, .len = b->line.n - 1};
+        .path = schedule_sweep_factor(v->factor), .text = b->line.p, .len = b->line.n - 1};
     CD_TRY(cd_record_program_make(maker, &l, &b->job[k], err));
     CD_TRY(cd_record_program_code(maker, &b->job[k], err));
     b->item[k] = (cd_measure_item){.code = &b->job[k].code,
@@ -485,7 +486,7 @@ cdmpp_status cd_schedule_sweep_csv(cd_buf *b, const cd_schedule_sweep *s, cdmpp_
     cd_buf_puts(b, "factor,value,median_s,ci,ratio,error_no,ratio_low,ratio_high,disturbed\n");
     for (size_t i = 0; i < s->n; i++) {
         const cd_schedule_sweep_row *r = &s->row[i];
-        cd_buf_putf(b, "%s,", cd_schedule_sweep_factor(r->v->factor));
+        cd_buf_putf(b, "%s,", schedule_sweep_factor(r->v->factor));
         cd_csv_fields_put_bare(b, r->v->value, strlen(r->v->value));
         cd_buf_puts(b, ",");
         if (r->out.error_no) cd_buf_putf(b, ",,,%d,,,\n", r->out.error_no);
@@ -508,7 +509,7 @@ cdmpp_status cd_schedule_sweep_json(cd_buf *b, const cd_schedule_sweep *s, cdmpp
     for (size_t i = 0; i < s->n; i++) {
         const cd_schedule_sweep_row *r = &s->row[i];
         cd_buf_putf(b, "%s{\"factor\":\"%s\",\"value\":", i ? "," : "",
-                    cd_schedule_sweep_factor(r->v->factor));
+                    schedule_sweep_factor(r->v->factor));
         cd_buf_put_json_str(b, r->v->value, strlen(r->v->value));
         cd_buf_putf(b, ",\"error_no\":%d", r->out.error_no);
         if (!r->out.error_no) {
@@ -543,7 +544,7 @@ cdmpp_status cd_schedule_sweep_text(cd_buf *b, const cd_schedule_sweep *s, cdmpp
                 worst = &s->row[i];
         }
         if (!all) continue;
-        cd_buf_putf(b, "%-10s  %8zu  %6zu", cd_schedule_sweep_factor(f), all, failed);
+        cd_buf_putf(b, "%-10s  %8zu  %6zu", schedule_sweep_factor(f), all, failed);
         if (best)
             cd_buf_putf(b, "  %.3f%s %s   %.3f%s %s", best->ratio, best->disturbed ? "?" : "",
                         best->v->value, worst->ratio, worst->disturbed ? "?" : "", worst->v->value);
@@ -565,7 +566,7 @@ static double place(double ratio) {
 static void put_bar(cd_buf *b, const cd_schedule_sweep_row *r, int y) {
     const double x = r->ratio > 0 ? place(r->ratio) : place(1), one = place(1);
     cd_buf_putf(b, "<text x='%d' y='%d' text-anchor='end'>%s ", LEFT - 6, y + 11,
-                cd_schedule_sweep_factor(r->v->factor));
+                schedule_sweep_factor(r->v->factor));
     cd_escape_xml(b, cd_str_of(r->v->value));
     cd_buf_puts(b, "</text>");
     if (r->ratio > 0)

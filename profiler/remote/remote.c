@@ -84,7 +84,8 @@ void cd_remote_connection_kill(cd_remote_connection *l) {
     l->pid = 0;
 }
 
-bool cd_remote_connection_send(cd_remote_connection *l) {
+/* Send what is in `out`, as much as goes; false: nobody listens. */
+static bool remote_connection_send(cd_remote_connection *l) {
     while (l->sent < l->out.n) {
         const ssize_t k = send(l->fd, l->out.p + l->sent, l->out.n - l->sent, MSG_NOSIGNAL);
         if (k < 0 && errno == EINTR) continue;
@@ -262,7 +263,7 @@ static cdmpp_status lease_to(pool *p, size_t k, size_t i, cdmpp_err *err) {
     cd_buf_put_json_str(&l->out, p->record[i].p, p->record[i].n);
     cd_buf_puts(&l->out, "}\n");
     if (l->out.oom) return CD_FAIL(err, ENOMEM, "job");
-    return cd_remote_connection_send(l) ? CDMPP_OK : fail(p, k, "ended", err);
+    return remote_connection_send(l) ? CDMPP_OK : fail(p, k, "ended", err);
 }
 
 /* ---- messages ---- */
@@ -464,7 +465,7 @@ static cdmpp_status wait_and_listen(pool *p, double wait_s, cdmpp_err *err) {
     for (size_t k = 0; n > 0 && k < p->n_link; k++) {
         cd_remote_connection *l = &p->link[k];
         if (p->poll[2 * k].fd < 0 || !linked(l)) continue;
-        if (p->poll[2 * k].revents & POLLOUT && !cd_remote_connection_send(l))
+        if (p->poll[2 * k].revents & POLLOUT && !remote_connection_send(l))
             CD_TRY(fail(p, k, "ended", err));
         else if (p->poll[2 * k].revents & (POLLIN | POLLHUP | POLLERR))
             CD_TRY(listen_to(p, k, err));

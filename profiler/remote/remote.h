@@ -138,11 +138,6 @@ cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_r
                            const cd_str *record, size_t n, const char *setup,
                            const cd_remote_watch *w, cdmpp_err *err);
 
-/* Begin a worker there for its hello alone. Errors: EBACKEND (none within start_s, with what it
- * said last), EIO, EINTERRUPTED, ENOMEM. */
-cdmpp_status cd_remote_ask(const cd_remote_host *host, const cd_remote_policy *p,
-                           const volatile sig_atomic_t *stop, cd_remote_about *out, cdmpp_err *err);
-
 /* The command line that reaches `host` ("user@board") by ssh and runs cdmpp-profile --worker there
  * with the n words `arg`, into the arena; `transport` not NULL: by sh -c transport, with host and
  * port as $1 and $2, the words behind. Errors: EUSAGE (no name of a host; a word that a shell might

@@ -38,8 +38,6 @@ typedef struct cd_remote_connection {
 cdmpp_status cd_remote_connection_start(cd_remote_connection *l, double now, cdmpp_err *err);
 /* Kill and reap its group; in any state. */
 void cd_remote_connection_kill(cd_remote_connection *l);
-/* Send what is in `out`, as much as goes; false: nobody listens. */
-bool cd_remote_connection_send(cd_remote_connection *l);
 /* Take what there is into `in` and `said`; false: it ended. */
 bool cd_remote_connection_receive(cd_remote_connection *l);
 /* The next whole line of `in`, NUL-terminated and cut off it at the next call; NULL: none yet. */
@@ -75,15 +73,4 @@ typedef struct cd_remote_way {
     int threads;
     const char *core; /* CD_CORE_TYPES; NULL: any */
 } cd_remote_way;
-cdmpp_status cd_remote_way_hosts(cd_arena *a, const cd_remote_way *w, CD_KEEP cd_remote_host **out,
-                                 cdmpp_err *err);
-/* What workers get before the first record: {"tasks":text,"check":..}. Errors: ENOMEM. */
-cdmpp_status cd_remote_setup_put(cd_buf *b, const cd_task_registry *tasks, bool check,
-                                 cdmpp_err *err);
-/* The record as it is sent, without the line's end; in the arena. Errors: ENOMEM, those of
- * cd_record_write. */
-cdmpp_status cd_remote_line(cd_arena *a, const cd_record *r, cd_str *out, cdmpp_err *err);
-/* What a host found out, as if it had been measured here. A worker without statistics gives those
- * of its costs. */
-void cd_remote_result(const cd_remote_times *t, cd_measure_result *m);
 #endif

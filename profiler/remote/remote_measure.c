@@ -120,9 +120,11 @@ static cdmpp_status wait_for(asked *q, double start_s, const volatile sig_atomic
                    said[0] ? "; it said: " : "", said);
 }
 
-cdmpp_status cd_remote_ask(const cd_remote_host *host, const cd_remote_policy *p,
-                           const volatile sig_atomic_t *stop, cd_remote_about *out,
-                           cdmpp_err *err) {
+/* Begin a worker there for its hello alone. Errors: EBACKEND (none within start_s, with what it
+ * said last), EIO, EINTERRUPTED, ENOMEM. */
+static cdmpp_status remote_ask(const cd_remote_host *host, const cd_remote_policy *p,
+                               const volatile sig_atomic_t *stop, cd_remote_about *out,
+                               cdmpp_err *err) {
     asked q = {.link = {.host = host, .fd = -1, .err_fd = -1}, .out = out};
     cdmpp_status st = cd_remote_connection_start(&q.link, cd_clock_wall(), err);
     if (!st) st = wait_for(&q, p->start_s > 0 ? p->start_s : CD_REMOTE_START_S, stop, err);
@@ -212,8 +214,8 @@ static cdmpp_status words_of(cd_arena *a, const cd_remote_way *way,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_remote_way_hosts(cd_arena *a, const cd_remote_way *w, cd_remote_host **out,
-                                 cdmpp_err *err) {
+static cdmpp_status remote_way_hosts(cd_arena *a, const cd_remote_way *w, cd_remote_host **out,
+                                     cdmpp_err *err) {
     const char *word[CD_REMOTE_WORDS];
     size_t n_word;
     cd_remote_host *host = cd_arena_zalloc(a, w->n_host + 1, sizeof *host);
@@ -225,8 +227,9 @@ cdmpp_status cd_remote_way_hosts(cd_arena *a, const cd_remote_way *w, cd_remote_
     return CDMPP_OK;
 }
 
-cdmpp_status cd_remote_setup_put(cd_buf *b, const cd_task_registry *tasks, bool check,
-                                 cdmpp_err *err) {
+/* What workers get before the first record: {"tasks":text,"check":..}. Errors: ENOMEM. */
+static cdmpp_status remote_setup_put(cd_buf *b, const cd_task_registry *tasks, bool check,
+                                     cdmpp_err *err) {
     cd_buf text = {0};
     cdmpp_status st = cd_task_registry_write(&text, tasks, err);
     cd_buf_puts(b, "{\"tasks\":");
@@ -237,7 +240,9 @@ cdmpp_status cd_remote_setup_put(cd_buf *b, const cd_task_registry *tasks, bool 
     return st;
 }
 
-cdmpp_status cd_remote_line(cd_arena *a, const cd_record *r, cd_str *out, cdmpp_err *err) {
+/* The record as it is sent, without the line's end; in the arena. Errors: ENOMEM, those of
+ * cd_record_write. */
+static cdmpp_status remote_line(cd_arena *a, const cd_record *r, cd_str *out, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = cd_record_write(&b, r, err);
     *out = (cd_str){NULL, b.n ? b.n - 1 : 0};
@@ -249,7 +254,7 @@ cdmpp_status cd_remote_line(cd_arena *a, const cd_record *r, cd_str *out, cdmpp_
 
 /* What a host found out, as if it had been measured here. A worker without statistics gives those
  * of its costs. */
-void cd_remote_result(const cd_remote_times *t, cd_measure_result *m) {
+static void remote_result(const cd_remote_times *t, cd_measure_result *m) {
     const cd_remote_stats *s = &t->stats;
     *m = (cd_measure_result){.error_no = (int)t->error_no,
                              .at = t->timestamp,
@@ -311,7 +316,7 @@ typedef struct {
 /* The record as it is sent: complete, with the target that is asked for. */
 static cdmpp_status keep_line(run_records *r, const cd_record_program *j, cdmpp_err *err) {
     if (CD_GROW(r->line, r->n_line, r->line_cap)) return CD_FAIL(err, ENOMEM, "%zu jobs", r->n);
-    CD_TRY(cd_remote_line(&r->arena, &j->record, &r->line[r->n_line], err));
+    CD_TRY(remote_line(&r->arena, &j->record, &r->line[r->n_line], err));
     r->n_line++;
     return CDMPP_OK;
 }
@@ -382,7 +387,7 @@ static cdmpp_status take_answer(run_records *r, const cd_record_program *j,
     record.error_no = a->times->error_no;
     record.total_s = a->times->total_s;
     record.timestamp = a->times->timestamp;
-    cd_remote_result(a->times, &m);
+    remote_result(a->times, &m);
     cd_record_measured x = {.job = j,
                             .record = &record,
                             .task = cd_task_registry_find(r->maker->tasks, record.workload_key),
@@ -429,8 +434,8 @@ static cdmpp_status send_all(run_records *r, cdmpp_err *err) {
     const cd_remote_watch w = {on_answer_records, on_event_records, r, o->measure.stop};
     const cd_remote_policy p = {.lease_s = o->lease_s, .core = o->core};
     cd_remote_host *host;
-    CD_TRY(cd_remote_way_hosts(&r->arena, &way, &host, err));
-    CD_TRY(cd_remote_setup_put(&r->setup, r->maker->tasks, r->maker->reference, err));
+    CD_TRY(remote_way_hosts(&r->arena, &way, &host, err));
+    CD_TRY(remote_setup_put(&r->setup, r->maker->tasks, r->maker->reference, err));
     return cd_remote_run(host, o->n_host, &p, r->line, r->n, r->setup.p, &w, err);
 }
 
@@ -503,8 +508,8 @@ cdmpp_status cd_remote_measure_open(const cd_remote_measure_options *o, cd_remot
     const cd_remote_way way = {o->host,       o->n_host,  o->port, o->transport,
                                &m->o.measure, o->threads, o->core};
     cdmpp_status st = o->n_host ? CDMPP_OK : CD_FAIL(err, EUSAGE, "no host is named");
-    if (!st) st = cd_remote_way_hosts(&m->arena, &way, &m->host, err);
-    if (!st) st = cd_remote_ask(&m->host[0], &m->o.policy, o->measure.stop, &m->about, err);
+    if (!st) st = remote_way_hosts(&m->arena, &way, &m->host, err);
+    if (!st) st = remote_ask(&m->host[0], &m->o.policy, o->measure.stop, &m->about, err);
     if (st) cd_remote_measure_close(m);
     else *out = m;
     return st;
@@ -555,7 +560,7 @@ static cdmpp_status on_answer(void *ctx, size_t i, const cd_remote_answer *a, cd
                 err, EUSAGE,
                 "%.60s is \"%.60s\" and %.60s is \"%.60s\": boards of one search are of one kind",
                 a->host, a->device, r->m->host[0].name, r->m->about.device);
-        cd_remote_result(a->times, &out);
+        remote_result(a->times, &out);
         if (!out.error_no) take_costs(a->times, &out);
     }
     return r->j->each(r->j->ctx, i, &out, err);
@@ -573,8 +578,8 @@ static cdmpp_status go(run *r, cdmpp_err *err) {
     cd_str *line = CD_NEWN(&r->arena, cd_str, j->n + 1);
     if (!line) return CD_FAIL(err, ENOMEM, "%zu jobs", j->n);
     for (size_t i = 0; i < j->n; i++)
-        CD_TRY(cd_remote_line(&r->arena, &j->job[i]->record, &line[i], err));
-    CD_TRY(cd_remote_setup_put(&r->setup, j->tasks, j->check, err));
+        CD_TRY(remote_line(&r->arena, &j->job[i]->record, &line[i], err));
+    CD_TRY(remote_setup_put(&r->setup, j->tasks, j->check, err));
     return cd_remote_run(r->m->host, j->one ? 1 : o->n_host, &r->m->o.policy, line, j->n,
                          r->setup.p, &w, err);
 }

@@ -268,10 +268,12 @@ cdmpp_status cd_store_begin(cd_store *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-void cd_store_undo(cd_store *s) {
+static void store_forget(cd_store *s);
+
+static void store_undo(cd_store *s) {
     if (s->open) sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
     s->open = false;
-    cd_store_forget(s);
+    store_forget(s);
 }
 
 cdmpp_status cd_store_commit(cd_store *s, cdmpp_err *err) {
@@ -279,7 +281,7 @@ cdmpp_status cd_store_commit(cd_store *s, cdmpp_err *err) {
     if (!s->open) return CDMPP_OK;
     cdmpp_status st = cd_store_stmt(s, CD_SQL_COMMIT, &q, err);
     if (!st) st = cd_store_done(s, q, err);
-    if (st) cd_store_undo(s);
+    if (st) store_undo(s);
     s->open = false;
     return st;
 }
@@ -294,7 +296,8 @@ cdmpp_status cd_store_settle(cd_store *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_store_step(cd_store *s, cdmpp_err *err) {
+/* One more row: settle now and then. */
+static cdmpp_status store_step(cd_store *s, cdmpp_err *err) {
     return s->open && (++s->pending >= CD_STORE_BATCH || s->pending % 64 == 0)
                ? cd_store_settle(s, err)
                : CDMPP_OK;
@@ -305,7 +308,7 @@ cdmpp_status cd_store_step(cd_store *s, cdmpp_err *err) {
 
 enum { FIRST_SLOTS = 1024 };
 
-void cd_store_forget(cd_store *s) {
+static void store_forget(cd_store *s) {
     if (s->known) memset(s->known, 0, s->n_slot * sizeof *s->known);
     s->n_known = 0;
 }
@@ -376,13 +379,14 @@ static cdmpp_status id_of_texts(cd_store *s, cd_store_sql add, const cd_str *tex
     return CDMPP_OK;
 }
 
-cdmpp_status cd_store_id_text(cd_store *s, cd_store_sql add, cd_str text, int64_t *id,
-                              cdmpp_err *err) {
+/* Ids, adding what is not there (store_ids.c). */
+static cdmpp_status store_id_text(cd_store *s, cd_store_sql add, cd_str text, int64_t *id,
+                                  cdmpp_err *err) {
     return id_of_texts(s, add, &text, 1, 1, id, err);
 }
 
-cdmpp_status cd_store_id_target(cd_store *s, cd_str text, cd_str tail, int64_t *id,
-                                cdmpp_err *err) {
+static cdmpp_status store_id_target(cd_store *s, cd_str text, cd_str tail, int64_t *id,
+                                    cdmpp_err *err) {
     size_t n = 0;
     while (n < text.n && text.p[n] != ' ') n++;
     const cd_str all[] = {text, tail, {text.p, n}};
@@ -394,7 +398,8 @@ static void workload_key(cd_store_digest *d, cd_str key, bool known) {
     cd_store_digest_word(d, known);
 }
 
-bool cd_store_has_workload(const cd_store *s, cd_str key, bool known) {
+/* Is this workload's id remembered? Then nothing but its key is needed. */
+static bool store_has_workload(const cd_store *s, cd_str key, bool known) {
     cd_store_digest d;
     workload_key(&d, key, known);
     return recall(s, &d) != 0;
@@ -402,13 +407,14 @@ bool cd_store_has_workload(const cd_store *s, cd_str key, bool known) {
 
 /* The memory's key holds whether the task is known, so that a workload first seen without its task
  * is updated later. */
-cdmpp_status cd_store_id_workload(cd_store *s, const cd_store_row *r, int64_t *id, cdmpp_err *err) {
+static cdmpp_status store_id_workload(cd_store *s, const cd_store_row *r, int64_t *id,
+                                      cdmpp_err *err) {
     sqlite3_stmt *q, *get;
     cd_store_digest d;
     int64_t op;
     workload_key(&d, r->workload_key, r->known);
     if ((*id = recall(s, &d))) return CDMPP_OK;
-    CD_TRY(cd_store_id_text(s, CD_SQL_OPERATOR_ADD, r->operator_name, &op, err));
+    CD_TRY(store_id_text(s, CD_SQL_OPERATOR_ADD, r->operator_name, &op, err));
     CD_TRY(cd_store_stmt(s, CD_SQL_WORKLOAD_ADD, &q, err));
     CD_TRY(cd_store_stmt(s, CD_SQL_WORKLOAD_ID, &get, err));
     cd_store_bind(q, 1, r->workload_key);
@@ -426,8 +432,8 @@ cdmpp_status cd_store_id_workload(cd_store *s, const cd_store_row *r, int64_t *i
     return CDMPP_OK;
 }
 
-cdmpp_status cd_store_id_schedule(cd_store *s, cd_str steps, const cd_store_digest *d, int64_t *id,
-                                  cdmpp_err *err) {
+static cdmpp_status store_id_schedule(cd_store *s, cd_str steps, const cd_store_digest *d,
+                                      int64_t *id, cdmpp_err *err) {
     sqlite3_stmt *q, *get;
     CD_TRY(cd_store_stmt(s, CD_SQL_SCHEDULE_ADD, &q, err));
     sqlite3_bind_blob(q, 1, d->h, sizeof d->h, SQLITE_STATIC);
@@ -442,8 +448,8 @@ cdmpp_status cd_store_id_schedule(cd_store *s, cd_str steps, const cd_store_dige
     return fetch(s, get, id, err);
 }
 
-cdmpp_status cd_store_id_env(cd_store *s, const cd_store_env *e, const cd_store_digest *d,
-                             int64_t *id, cdmpp_err *err) {
+static cdmpp_status store_id_env(cd_store *s, const cd_store_env *e, const cd_store_digest *d,
+                                 int64_t *id, cdmpp_err *err) {
     const cd_str text[] = {e->host, e->cpu, e->os, e->compiler, e->governor, e->tool, e->extra};
     sqlite3_stmt *q, *get;
     if ((*id = recall(s, d))) return CDMPP_OK;
@@ -536,11 +542,11 @@ typedef struct ids {
 static cdmpp_status find_ids(cd_store *s, const cd_store_row *r, const cd_store_digest *steps,
                              const cd_store_digest *env, ids *id, cdmpp_err *err) {
     *id = (ids){0};
-    CD_TRY(cd_store_id_text(s, CD_SQL_DEVICE_ADD, r->device, &id->device, err));
-    CD_TRY(cd_store_id_target(s, r->target, r->target_tail, &id->target, err));
-    CD_TRY(cd_store_id_workload(s, r, &id->workload, err));
-    if (r->has_steps) CD_TRY(cd_store_id_schedule(s, r->steps, steps, &id->schedule, err));
-    if (r->env) CD_TRY(cd_store_id_env(s, r->env, env, &id->env, err));
+    CD_TRY(store_id_text(s, CD_SQL_DEVICE_ADD, r->device, &id->device, err));
+    CD_TRY(store_id_target(s, r->target, r->target_tail, &id->target, err));
+    CD_TRY(store_id_workload(s, r, &id->workload, err));
+    if (r->has_steps) CD_TRY(store_id_schedule(s, r->steps, steps, &id->schedule, err));
+    if (r->env) CD_TRY(store_id_env(s, r->env, env, &id->env, err));
     return CDMPP_OK;
 }
 
@@ -583,11 +589,11 @@ cdmpp_status cd_store_add(cd_store *s, const cd_store_row *row, bool *fresh, cdm
     CD_TRY(cd_store_begin(s, err));
     const cdmpp_status st = insert(s, row, err);
     if (st) {
-        cd_store_undo(s);
+        store_undo(s);
         return st;
     }
     if (fresh) *fresh = sqlite3_changes(s->db) > 0;
-    return cd_store_step(s, err);
+    return store_step(s, err);
 }
 
 /* ---- records ---- */
@@ -684,7 +690,7 @@ cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task 
                         .flop = -1,
                         .known = known};
     cd_arena_reset(&s->scratch);
-    if (!cd_store_has_workload(s, r->workload_key, known)) {
+    if (!store_has_workload(s, r->workload_key, known)) {
         CD_TRY(cd_store_describe_key(&s->scratch, r->workload_key, &row, err));
         if (known) CD_TRY(cd_store_describe_task(&s->scratch, task, &row, err));
     }

@@ -229,7 +229,6 @@ cdmpp_status cd_store_find_near(cd_store *s, const cd_store_filter *f, const cha
  * cd_record_write. */
 cdmpp_status cd_store_put_record(cd_buf *out, cd_arena *scratch, const cd_store_hit *h,
                                  cdmpp_err *err);
-void cd_store_csv_header(cd_buf *out);
 void cd_store_put_csv(cd_buf *out, const cd_store_hit *h);
 /* As a JSON object. */
 void cd_store_put_json(cd_buf *out, const cd_store_hit *h);

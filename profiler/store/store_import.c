@@ -170,12 +170,20 @@ static cd_str folder_device(const char *path) {
     return end ? (cd_str){at, (size_t)(end - at)} : (cd_str){"", 0};
 }
 
+static cdmpp_status store_read_ansor(cd_store_reading *r, cdmpp_err *err);
+
+static cdmpp_status store_read_table(cd_store_reading *r, cdmpp_err *err);
+
+static cdmpp_status store_read_curves(cd_store_reading *r, cdmpp_err *err);
+
+static cdmpp_status store_read_store(cd_store_reading *r, cdmpp_err *err);
+
 static cdmpp_status read_form(cd_store_reading *r, cd_store_form form, cdmpp_err *err) {
     switch (form) {
-    case CD_STORE_ANSOR: return cd_store_read_ansor(r, err);
-    case CD_STORE_TABLE: return cd_store_read_table(r, err);
-    case CD_STORE_CURVES: return cd_store_read_curves(r, err);
-    case CD_STORE_STORE: return cd_store_read_store(r, err);
+    case CD_STORE_ANSOR: return store_read_ansor(r, err);
+    case CD_STORE_TABLE: return store_read_table(r, err);
+    case CD_STORE_CURVES: return store_read_curves(r, err);
+    case CD_STORE_STORE: return store_read_store(r, err);
     case CD_STORE_OPBENCH: return cd_store_read_opbench(r, err);
     case CD_STORE_AUTOTVM: return cd_store_read_autotvm(r, err);
     default: return cd_store_read_trace(r, form, err);
@@ -282,7 +290,9 @@ static cdmpp_status one_line(cd_store_reading *r, const char *line, size_t len, 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_store_read_ansor(cd_store_reading *r, cdmpp_err *err) {
+/* Read all of it. Errors: EIO, EPARSE, ESCHEMA, EINTERRUPTED, ENOMEM; of a line those that
+ * cd_store_bad returns. */
+static cdmpp_status store_read_ansor(cd_store_reading *r, cdmpp_err *err) {
     cd_file_lines *l = NULL;
     char *line = NULL;
     size_t len = 0;
@@ -422,7 +432,7 @@ static cdmpp_status one(void *ctx, const cd_store_hit *h, cdmpp_err *err) {
     return cd_store_mark(r, r->tally->lines, false, err);
 }
 
-cdmpp_status cd_store_read_store(cd_store_reading *r, cdmpp_err *err) {
+static cdmpp_status store_read_store(cd_store_reading *r, cdmpp_err *err) {
     struct stat a, b;
     cd_store *from = NULL;
     const cd_store_filter all = {.errors = true};
@@ -506,7 +516,7 @@ static cdmpp_status take_op(cd_store_reading *r, const cd_library_op_record *o, 
     return cd_store_take(r, &row, err);
 }
 
-cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err) {
+static cdmpp_status store_read_table(cd_store_reading *r, cdmpp_err *err) {
     cd_op_reader *in = NULL;
     cd_buf b = {0};
     uint64_t n = 1; /* the header */
@@ -686,7 +696,7 @@ static cdmpp_status read_curves(curves *c, cd_file_lines *l, cdmpp_err *err) {
     }
 }
 
-cdmpp_status cd_store_read_curves(cd_store_reading *r, cdmpp_err *err) {
+static cdmpp_status store_read_curves(cd_store_reading *r, cdmpp_err *err) {
     curves c = {.r = r};
     cd_file_lines *l = NULL;
     CD_TRY(cd_file_lines_open(r->path, 0, &l, err));

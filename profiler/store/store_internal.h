@@ -86,28 +86,12 @@ cd_str cd_store_text(sqlite3_stmt *q, int column);
 /* Begin a transaction unless one is open; commit it when it is big or old enough; undo it. */
 cdmpp_status cd_store_begin(cd_store *s, cdmpp_err *err);
 cdmpp_status cd_store_settle(cd_store *s, cdmpp_err *err);
-/* One more row: settle now and then. */
-cdmpp_status cd_store_step(cd_store *s, cdmpp_err *err);
-void cd_store_undo(cd_store *s);
 
 /* A hash of 128 bits, not cryptographic: add numbers and texts, in order. */
 void cd_store_digest_init(cd_store_digest *d);
 void cd_store_digest_word(cd_store_digest *d, uint64_t x);
 void cd_store_digest_real(cd_store_digest *d, double x);
 void cd_store_digest_text(cd_store_digest *d, cd_str s);
-
-/* Ids, adding what is not there (store_ids.c). */
-cdmpp_status cd_store_id_text(cd_store *s, cd_store_sql add, cd_str text, int64_t *id,
-                              cdmpp_err *err);
-cdmpp_status cd_store_id_target(cd_store *s, cd_str text, cd_str tail, int64_t *id, cdmpp_err *err);
-cdmpp_status cd_store_id_workload(cd_store *s, const cd_store_row *r, int64_t *id, cdmpp_err *err);
-cdmpp_status cd_store_id_schedule(cd_store *s, cd_str steps, const cd_store_digest *d, int64_t *id,
-                                  cdmpp_err *err);
-cdmpp_status cd_store_id_env(cd_store *s, const cd_store_env *e, const cd_store_digest *d,
-                             int64_t *id, cdmpp_err *err);
-/* Is this workload's id remembered? Then nothing but its key is needed. */
-bool cd_store_has_workload(const cd_store *s, cd_str key, bool known);
-void cd_store_forget(cd_store *s);
 
 /* Operator, types and layout of a task's definition, into the arena (store_describe.c). */
 cdmpp_status cd_store_describe_task(cd_arena *a, const cd_task *t, cd_store_row *row,
@@ -127,13 +111,7 @@ typedef struct cd_store_reading {
     bool waits;             /* the last transaction may go on with the next file's rows */
     cd_arena arena;
 } cd_store_reading;
-/* Read all of it. Errors: EIO, EPARSE, ESCHEMA, EINTERRUPTED, ENOMEM; of a line those that
- * cd_store_bad returns. */
-cdmpp_status cd_store_read_ansor(cd_store_reading *r, cdmpp_err *err);
-cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err);
-cdmpp_status cd_store_read_curves(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_trace(cd_store_reading *r, cd_store_form form, cdmpp_err *err);
-cdmpp_status cd_store_read_store(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_opbench(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_autotvm(cd_store_reading *r, cdmpp_err *err);
 #define CD_STORE_APPLICATION 0x63646d70 /* "cdmp" */
@@ -158,8 +136,6 @@ cdmpp_status cd_store_take(cd_store_reading *r, const cd_store_row *row, cdmpp_e
     "JOIN device d ON d.id=m.device JOIN target t ON t.id=m.target LEFT JOIN schedule c ON "       \
     "c.id=m.schedule "                                                                             \
     "LEFT JOIN environment e ON e.id=m.environment LEFT JOIN source u ON u.id=m.source"
-/* The row that q is at; texts live until its next step. */
-void cd_store_hit_read(sqlite3_stmt *q, cd_store_hit *h);
 
 /* store_launches -- launches of a trace, gathered by what was launched.
  *
@@ -187,11 +163,4 @@ typedef struct cd_store_launches {
     uint32_t *slot; /* (n_slot) index + 1, open addressing; 0: free */
 } cd_store_launches;
 
-/* Add one launch; texts of `like` are copied when it is the first. Errors: ENOMEM. */
-cdmpp_status cd_store_launches_add(cd_store_launches *g, const cd_store_launch_group *like,
-                                   double time_s, cdmpp_err *err);
-/* Every group as a row of the store. */
-cdmpp_status cd_store_launches_save(cd_store_launches *g, cd_store_reading *r, cdmpp_err *err);
-/* Zeroed is fine. */
-void cd_store_launches_free(cd_store_launches *g);
 #endif

@@ -67,7 +67,7 @@ static void put_real(cd_buf *b, double x) {
 /* ---- CSV ---- */
 static void put_csv(cd_buf *b, cd_str s) { cd_csv_fields_put_bare(b, s.p, s.n); }
 
-void cd_store_csv_header(cd_buf *out) {
+static void store_csv_header(cd_buf *out) {
     cd_buf_puts(out, "id,device,target,operator,workload_key,shape,dtype,layout,flop,error_no,min_"
                      "s,median_s,mean_s,std_s,cv,n,flags,"
                      "total_s,timestamp,host,cpu,os,compiler,governor,tool,source,line,steps\n");
@@ -93,7 +93,7 @@ static void put_times(cd_buf *b, const cd_store_row *r) {
     }
 }
 
-/* Columns in the order of cd_store_csv_header. */
+/* Columns in the order of store_csv_header. */
 void cd_store_put_csv(cd_buf *out, const cd_store_hit *h) {
     const cd_store_row *r = &h->row;
     const cd_str text[] = {r->device, r->target, r->operator_name, r->workload_key,
@@ -448,7 +448,7 @@ cdmpp_status cd_store_export(cd_store *s, const cd_store_filter *f, cd_store_exp
         x.to = fopen(temp, "wb");
         if (!x.to) st = cd_err_at(err, CD_FAIL(err, EIO, "cannot write"), path, 0);
     }
-    if (form == CD_STORE_EXPORT_CSV) cd_store_csv_header(&x.b);
+    if (form == CD_STORE_EXPORT_CSV) store_csv_header(&x.b);
     if (!st) st = cd_store_query(s, f, on_export, &x, err);
     if (!st) st = flush(&x.b, x.to, 0, err);
     if (temp && x.to && fclose(x.to) && !st) st = CD_FAIL(err, EIO, "cannot write %s", path);

@@ -18,8 +18,10 @@ static void read_latency(sqlite3_stmt *q, cd_store_hit *h) {
     h->n_cost = (uint32_t)((size_t)sqlite3_column_bytes(q, 20) / sizeof(double));
 }
 
-/* Columns in the order of CD_STORE_HIT_COLUMNS. */
-void cd_store_hit_read(sqlite3_stmt *q, cd_store_hit *h) {
+/* The row that q is at; texts live until its next step.
+ *
+ * Columns in the order of CD_STORE_HIT_COLUMNS. */
+static void store_hit_read(sqlite3_stmt *q, cd_store_hit *h) {
     cd_store_row *r = &h->row;
     *h = (cd_store_hit){.id = sqlite3_column_int64(q, 0)};
     cd_str *const text[] = {&r->device,        &r->target, &r->target_tail, &r->workload_key,
@@ -88,7 +90,7 @@ cdmpp_status cd_store_query(cd_store *s, const cd_store_filter *f, cd_store_visi
     cdmpp_status st = prepare(s, &sql, f, &q, err);
     while (!st && (rc = sqlite3_step(q)) == SQLITE_ROW) {
         cd_store_hit h;
-        cd_store_hit_read(q, &h);
+        store_hit_read(q, &h);
         st = visit(ctx, &h, err);
     }
     if (!st && rc != SQLITE_DONE) st = cd_store_fail(s, "query", err);
@@ -262,7 +264,7 @@ static cdmpp_status best_of(search *w, const candidate *c, uint32_t rank, bool *
     *found = false;
     while (!st && (rc = sqlite3_step(w->q)) == SQLITE_ROW) {
         cd_store_near n = {.distance = c->distance, .rank = rank};
-        cd_store_hit_read(w->q, &n.hit);
+        store_hit_read(w->q, &n.hit);
         *found = true;
         st = w->visit(w->ctx, &n, err);
     }

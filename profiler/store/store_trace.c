@@ -54,8 +54,9 @@ static cdmpp_status enter(cd_store_launches *g, const cd_store_launch_group *lik
     return CDMPP_OK;
 }
 
-cdmpp_status cd_store_launches_add(cd_store_launches *g, const cd_store_launch_group *like,
-                                   double time_s, cdmpp_err *err) {
+/* Add one launch; texts of `like` are copied when it is the first. Errors: ENOMEM. */
+static cdmpp_status store_launches_add(cd_store_launches *g, const cd_store_launch_group *like,
+                                       double time_s, cdmpp_err *err) {
     cd_store_digest d;
     key_of(like, &d);
     if (2 * (g->n + 1) > g->n_slot) CD_TRY(grow_slots(g, err));
@@ -94,8 +95,10 @@ static void of_summary(const cd_store_launch_group *x, cd_store_latency *l) {
     l->flags |= CD_STORE_SUMMARY;
 }
 
-/* Each group is one row of statistics; a time of one launch is stored as it is. */
-cdmpp_status cd_store_launches_save(cd_store_launches *g, cd_store_reading *r, cdmpp_err *err) {
+/* Every group as a row of the store.
+ *
+ * Each group is one row of statistics; a time of one launch is stored as it is. */
+static cdmpp_status store_launches_save(cd_store_launches *g, cd_store_reading *r, cdmpp_err *err) {
     cd_buf key = {0};
     cdmpp_status st = CDMPP_OK;
     for (size_t i = 0; i < g->n && !st; i++) {
@@ -124,7 +127,8 @@ cdmpp_status cd_store_launches_save(cd_store_launches *g, cd_store_reading *r, c
     return st;
 }
 
-void cd_store_launches_free(cd_store_launches *g) {
+/* Zeroed is fine. */
+static void store_launches_free(cd_store_launches *g) {
     for (size_t i = 0; i < g->n; i++) cd_mem_free(g->group[i].time_s);
     cd_mem_free(g->group);
     cd_mem_free(g->slot);
@@ -162,7 +166,7 @@ static cdmpp_status add(cd_store_reading *r, cd_store_launches *g, const cd_trac
     if (e->sum != CD_TRACE_NONE && t->inferences > 0)
         like.runs = t->sum[e->sum].n * t->inferences, like.median_s = t->sum[e->sum].median_s;
     if (e->sum == CD_TRACE_NONE || t->inferences > 0)
-        return cd_store_launches_add(g, &like, e->time_s, err);
+        return store_launches_add(g, &like, e->time_s, err);
     cdmpp_err bad = {0};
     const cdmpp_status st = CD_FAIL(
         &bad, ESCHEMA, "a row of a summary is no measurement: import the trace of the launches");
@@ -176,9 +180,9 @@ static cdmpp_status take(cd_store_reading *r, const cd_trace *t, cdmpp_err *err)
     r->tally->lines += t->lines;
     r->tally->empty += t->empty;
     for (size_t i = 0; i < t->n && !st; i++) st = add(r, &g, t, &t->event[i], err);
-    if (!st) st = cd_store_launches_save(&g, r, err);
+    if (!st) st = store_launches_save(&g, r, err);
     if (!st) st = cd_store_mark(r, (uint64_t)t->last_line, true, err);
-    cd_store_launches_free(&g);
+    store_launches_free(&g);
     return st;
 }
 

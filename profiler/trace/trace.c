@@ -68,7 +68,9 @@ cdmpp_status cd_trace_stopped(const cd_trace_reader *r, cdmpp_err *err) {
 
 const char *cd_trace_text(const cd_trace *t, uint32_t number) { return t->text.text[number]; }
 
-cd_trace_form cd_trace_form_of(const char *head, size_t n) {
+/* The form of a file whose first (n) unpacked bytes are these; AUTO: none of them by its first
+ * bytes. */
+static cd_trace_form trace_form_of(const char *head, size_t n) {
     static const char sqlite[] = "SQLite format 3";
     size_t at = 0;
     if (n >= sizeof sqlite && !memcmp(head, sqlite, sizeof sqlite)) return CD_TRACE_NSYS;
@@ -93,7 +95,7 @@ static cdmpp_status look(const char *path, cd_trace_form *form, cdmpp_err *err) 
     }
     cd_input_stream_close(s);
     if (st && !n) return st; /* what is there of a damaged file is read all the same */
-    *form = cd_trace_form_of(head, n);
+    *form = trace_form_of(head, n);
     if (*form == CD_TRACE_AUTO)
         return cd_err_at(err,
                          CD_FAIL(err, ESCHEMA,
@@ -103,6 +105,8 @@ static cdmpp_status look(const char *path, cd_trace_form *form, cdmpp_err *err) 
                          path, 0);
     return CDMPP_OK;
 }
+
+static cdmpp_status trace_read_nsys(cd_trace_reader *r, cdmpp_err *err);
 
 cdmpp_status cd_trace_read(const char *path, const cd_trace_reading *how, cd_trace **out,
                            cdmpp_err *err) {
@@ -115,7 +119,7 @@ cdmpp_status cd_trace_read(const char *path, const cd_trace_reading *how, cd_tra
     r.t->form = "";
     if (!st) st = cd_trace_number(&r, (cd_str){"", 0}, &none, err); /* number 0 is "" */
     if (!st && form == CD_TRACE_CHROME) st = cd_trace_read_chrome(&r, err);
-    else if (!st && form == CD_TRACE_NSYS) st = cd_trace_read_nsys(&r, err);
+    else if (!st && form == CD_TRACE_NSYS) st = trace_read_nsys(&r, err);
     else if (!st) st = cd_trace_read_csv(&r, err);
     if (!st) st = cd_trace_whole_events(r.t, err);
     if (!st && r.t->said.oom) st = CD_FAIL(err, ENOMEM, "trace");
@@ -367,7 +371,7 @@ static cdmpp_status read_all(nsys *n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_trace_read_nsys(cd_trace_reader *r, cdmpp_err *err) {
+static cdmpp_status trace_read_nsys(cd_trace_reader *r, cdmpp_err *err) {
     nsys n = {.r = r};
     cdmpp_status st = CDMPP_OK;
     r->t->form = "nsys";

@@ -122,9 +122,6 @@ cdmpp_status cd_trace_read(const char *path, const cd_trace_reading *how, CD_GIV
                            cdmpp_err *err);
 void cd_trace_free(CD_TAKE cd_trace *t); /* NULL is fine */
 CD_KEEP const char *cd_trace_text(const cd_trace *t, uint32_t number);
-/* The form of a file whose first (n) unpacked bytes are these; AUTO: none of them by its first
- * bytes. */
-cd_trace_form cd_trace_form_of(const char *head, size_t n);
 
 /* Sort the events by start and set `owner`: of a launch the operator with its External id, else the
  * innermost operator or range around its call. O(n log n). Errors: ENOMEM. */

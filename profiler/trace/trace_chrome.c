@@ -40,8 +40,10 @@ static const cd_json *arg(const cd_json *args, const char *name) {
     return NULL;
 }
 
-/* ONNX Runtime writes numbers as texts. */
-double cd_trace_loose_number(const cd_json *v) {
+/* The number in a member of JSON, which may be a text: "7"; NaN.
+ *
+ * ONNX Runtime writes numbers as texts. */
+static double trace_loose_number(const cd_json *v) {
     double x = NAN;
     if (v && v->kind == CD_JSON_STR)
         return cd_json_number(v->u.s.p, v->u.s.p + v->u.s.n, &x) == v->u.s.p + v->u.s.n
@@ -52,7 +54,7 @@ double cd_trace_loose_number(const cd_json *v) {
 
 static int64_t int_arg(const cd_json *args, const char *name, int64_t missing) {
     const cd_json *v = arg(args, name);
-    const double x = v && v->kind == CD_JSON_INT ? (double)NAN : cd_trace_loose_number(v);
+    const double x = v && v->kind == CD_JSON_INT ? (double)NAN : trace_loose_number(v);
     return fabs(x) < 0x1p53 ? (int64_t)x : v && v->kind == CD_JSON_INT ? v->u.i : missing;
 }
 
@@ -290,7 +292,8 @@ static cdmpp_status engine_event(cd_trace_chrome *c, const cd_json *v, size_t en
     return close_event(c, v, ts + us, err);
 }
 
-cdmpp_status cd_trace_chrome_open_events(cd_trace_chrome *c, cdmpp_err *err) {
+/* Behind the last event: those that never ended are reported. */
+static cdmpp_status trace_chrome_open_events(cd_trace_chrome *c, cdmpp_err *err) {
     for (size_t i = 0; i < c->n_open && !c->ended; i++) {
         cdmpp_err e = {0};
         const cdmpp_status st = CD_FAIL(&e, ESCHEMA, "'%.60s' begins and never ends",
@@ -336,7 +339,9 @@ static cdmpp_status one(cd_trace_chrome *c, const cd_json *v, long line, cdmpp_e
                                                                : CDMPP_OK;
 }
 
-cdmpp_status cd_trace_chrome_event(cd_trace_chrome *c, cd_str text, long line, cdmpp_err *err) {
+/* One event; others than launches, operators, ranges and calls are passed over. Errors carry the
+ * place. */
+static cdmpp_status trace_chrome_event(cd_trace_chrome *c, cd_str text, long line, cdmpp_err *err) {
     const cd_json *v = NULL;
     cd_arena_reset(&c->r->arena);
     cd_buf_clear(&c->r->text);
@@ -379,7 +384,8 @@ static bool more(cd_trace_scan *s, size_t *from) {
     return !s->end;
 }
 
-int cd_trace_scan_peek(cd_trace_scan *s) {
+/* The next byte that is no blank, not taken; -1: the text ends. */
+static int trace_scan_peek(cd_trace_scan *s) {
     for (;;) {
         for (; s->at < s->n; s->at++) {
             const char c = s->p[s->at];
@@ -390,8 +396,9 @@ int cd_trace_scan_peek(cd_trace_scan *s) {
     }
 }
 
-int cd_trace_scan_take(cd_trace_scan *s) {
-    const int c = cd_trace_scan_peek(s);
+/* The next byte, taken. */
+static int trace_scan_take(cd_trace_scan *s) {
+    const int c = trace_scan_peek(s);
     s->at += c >= 0;
     return c;
 }
@@ -431,13 +438,16 @@ static bool go_on(cd_trace_scan *s, bool keep, size_t *i) {
     return got;
 }
 
-cdmpp_status cd_trace_scan_value(cd_trace_scan *s, bool keep, cd_str *out, bool *whole,
-                                 cdmpp_err *err) {
+/* A whole value, taken. Its text stays until the next call. *out NULL: the text ends in it, or
+ * `keep` is false. Errors: ERANGE (longer than CD_TRACE_SCAN_MAX; only where it is kept), EPARSE
+ * (no value begins here), ENOMEM. */
+static cdmpp_status trace_scan_value(cd_trace_scan *s, bool keep, cd_str *out, bool *whole,
+                                     cdmpp_err *err) {
     inside w = {0};
     bool done = false, behind = false;
     *out = (cd_str){NULL, 0};
     *whole = false;
-    if (cd_trace_scan_peek(s) < 0) return CDMPP_OK;
+    if (trace_scan_peek(s) < 0) return CDMPP_OK;
     size_t i = s->at;
     for (; !done; i++) {
         if (i == s->n && keep && i - s->at > CD_TRACE_SCAN_MAX)
@@ -520,24 +530,24 @@ static cdmpp_status too_many(const cd_trace_chrome *c, uint64_t n, cdmpp_err *er
 /* A list of events; what was read of a cut-off one stays. */
 static cdmpp_status events(cd_trace_chrome *c, cdmpp_err *err) {
     cd_trace_scan *s = &c->scan;
-    (void)cd_trace_scan_take(s);
+    (void)trace_scan_take(s);
     for (uint64_t n = 1;; n++) {
         if (n > EVENTS_BASE) CD_TRY(too_many(c, n, err));
         cdmpp_err e = {0};
         cd_str text;
         bool whole;
-        int next = cd_trace_scan_peek(s);
+        int next = trace_scan_peek(s);
         const long line = s->line;
-        if (next == ']') return (void)cd_trace_scan_take(s), CDMPP_OK;
+        if (next == ']') return (void)trace_scan_take(s), CDMPP_OK;
         if (next < 0) return cut(c, line, err);
-        const cdmpp_status bad = cd_trace_scan_value(s, true, &text, &whole, &e);
+        const cdmpp_status bad = trace_scan_value(s, true, &text, &whole, &e);
         if (bad == CDMPP_EPARSE) return cut(c, line, err);
         if (bad) return cd_err_at(err, CD_FAIL(err, ERANGE, "%s", e.msg), c->r->path, line);
         if (!whole) return cut(c, line, err);
-        const cdmpp_status st = cd_trace_chrome_event(c, text, line, &e);
+        const cdmpp_status st = trace_chrome_event(c, text, line, &e);
         if (st) CD_TRY(cd_trace_bad(c->r, st, &e, err));
         CD_TRY(cd_trace_stopped(c->r, err));
-        if (cd_trace_scan_peek(s) == ',') (void)cd_trace_scan_take(s);
+        if (trace_scan_peek(s) == ',') (void)trace_scan_take(s);
     }
 }
 
@@ -556,12 +566,12 @@ static cdmpp_status member(cd_trace_chrome *c, bool *more, cdmpp_err *err) {
     cd_str text;
     bool whole;
     *more = false;
-    if (cd_trace_scan_peek(s) != '"') return CDMPP_OK;
-    CD_TRY(cd_trace_scan_value(s, true, &text, &whole, err));
+    if (trace_scan_peek(s) != '"') return CDMPP_OK;
+    CD_TRY(trace_scan_value(s, true, &text, &whole, err));
     if (!whole) return CDMPP_OK;
     snprintf(name, sizeof name, "%.*s", (int)(text.n < sizeof name ? text.n : 0), text.p);
-    if (cd_trace_scan_take(s) != ':') return CDMPP_OK;
-    if (!strcmp(name, "\"traceEvents\"") && cd_trace_scan_peek(s) == '[') {
+    if (trace_scan_take(s) != ':') return CDMPP_OK;
+    if (!strcmp(name, "\"traceEvents\"") && trace_scan_peek(s) == '[') {
         if (c->found) again(c);
         c->found = true;
         CD_TRY(events(c, err));
@@ -569,10 +579,10 @@ static cdmpp_status member(cd_trace_chrome *c, bool *more, cdmpp_err *err) {
     } else {
         const bool gpus = !strcmp(name, "\"deviceProperties\"");
         c->layers |= !strcmp(name, "\"Layers\"");
-        CD_TRY(cd_trace_scan_value(s, gpus, &text, &whole, err));
+        CD_TRY(trace_scan_value(s, gpus, &text, &whole, err));
         if (whole && gpus) CD_TRY(take_gpus(c, text, err));
     }
-    *more = whole && cd_trace_scan_peek(s) == ',' && cd_trace_scan_take(s) == ',';
+    *more = whole && trace_scan_peek(s) == ',' && trace_scan_take(s) == ',';
     return CDMPP_OK;
 }
 
@@ -592,15 +602,15 @@ static cdmpp_status strangers(const cd_trace_chrome *c, cdmpp_err *err) {
 
 static cdmpp_status walk(cd_trace_chrome *c, cdmpp_err *err) {
     /* a byte order mark */
-    while (cd_trace_scan_peek(&c->scan) > 0 && strchr("\xef\xbb\xbf", cd_trace_scan_peek(&c->scan)))
-        (void)cd_trace_scan_take(&c->scan);
-    const int first = cd_trace_scan_peek(&c->scan);
+    while (trace_scan_peek(&c->scan) > 0 && strchr("\xef\xbb\xbf", trace_scan_peek(&c->scan)))
+        (void)trace_scan_take(&c->scan);
+    const int first = trace_scan_peek(&c->scan);
     bool more = first == '{';
     if (first == '[') {
         c->found = true;
         CD_TRY(events(c, err));
     }
-    if (more) (void)cd_trace_scan_take(&c->scan);
+    if (more) (void)trace_scan_take(&c->scan);
     while (more) CD_TRY(member(c, &more, err));
     if (c->scan.st == CDMPP_ENOMEM || c->scan.st == CDMPP_EIO || c->scan.st == CDMPP_ERANGE)
         return cd_err_from(err, &c->scan.err), c->scan.st;
@@ -619,7 +629,7 @@ static cdmpp_status walk(cd_trace_chrome *c, cdmpp_err *err) {
     CD_TRY(cd_trace_ort_end(c, err));
     if (c->twice)
         cd_buf_putf(&c->r->t->said, "%zu events give a key twice: the last one counts\n", c->twice);
-    return cd_trace_chrome_open_events(c, err);
+    return trace_chrome_open_events(c, err);
 }
 
 cdmpp_status cd_trace_read_chrome(cd_trace_reader *r, cdmpp_err *err) {

@@ -62,9 +62,4 @@ cdmpp_status cd_trace_trt_row(cd_trace_chrome *c, const cd_json *v, long line, b
 /* Behind the last row: counts of an inference. */
 void cd_trace_trt_end(cd_trace_chrome *c);
 
-/* One event; others than launches, operators, ranges and calls are passed over. Errors carry the
- * place. */
-cdmpp_status cd_trace_chrome_event(cd_trace_chrome *c, cd_str text, long line, cdmpp_err *err);
-/* Behind the last event: those that never ended are reported. */
-cdmpp_status cd_trace_chrome_open_events(cd_trace_chrome *c, cdmpp_err *err);
 #endif

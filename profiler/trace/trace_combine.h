@@ -14,14 +14,6 @@ static inline const char *cd_trace_launch_name(const cd_trace_run *w, size_t i) 
  * it. */
 bool cd_trace_map_find(const cd_trace_map *m, const char *kernel, const char **op,
                        const char **inputs);
-/* The repeats of all traces, and which are kept (trace_runs.c). */
-cdmpp_status cd_trace_runs_find(cd_trace_runs *r, const cd_trace *const *t, const char *const *path,
-                                size_t n, const char *range, cdmpp_err *err);
 /* Steps and operators; kernels and copies by name (trace_groups.c). */
-cdmpp_status cd_trace_runs_steps(cd_trace_runs *r, const cd_trace_combining *o, cdmpp_err *err);
 cdmpp_status cd_trace_runs_groups(cd_trace_runs *r, cdmpp_err *err);
-/* Time lines of the devices (trace_devices.c). */
-cdmpp_status cd_trace_runs_devices(cd_trace_runs *r, cdmpp_err *err);
-/* Where streams of a repeat begin: launch i and i - 1 are of different ones. */
-bool cd_trace_new_stream(const cd_trace_run *w, size_t i);
 #endif

@@ -23,7 +23,8 @@ static const char *const column_names[CD_N_TRACE_COLUMN] = {
 #undef CD_X
 };
 
-cd_str cd_trace_csv_field(const cd_trace_csv *c, cd_trace_column k) {
+/* Field of a column; empty where there is none. */
+static cd_str trace_csv_field(const cd_trace_csv *c, cd_trace_column k) {
     const int i = c->of[k];
     cd_str f = i >= 0 && (size_t)i < c->n ? c->field[i] : (cd_str){"", 0};
     while (f.n && isspace((unsigned char)f.p[0])) f.p++, f.n--;
@@ -31,9 +32,11 @@ cd_str cd_trace_csv_field(const cd_trace_csv *c, cd_trace_column k) {
     return f;
 }
 
-cdmpp_status cd_trace_csv_number(const cd_trace_csv *c, cd_trace_column k, double lo, double *out,
-                                 cdmpp_err *err) {
-    const cd_str f = cd_trace_csv_field(c, k), name = cd_enum_names_at(column_names[k], 0);
+/* A field as a number, thousands with or without commas. Errors, with the column's name: EPARSE,
+ * ERANGE (below lo). */
+static cdmpp_status trace_csv_number(const cd_trace_csv *c, cd_trace_column k, double lo,
+                                     double *out, cdmpp_err *err) {
+    const cd_str f = trace_csv_field(c, k), name = cd_enum_names_at(column_names[k], 0);
     char text[64], *end;
     size_t n = 0;
     for (size_t i = 0; i < f.n && n + 1 < sizeof text; i++)
@@ -48,7 +51,8 @@ cdmpp_status cd_trace_csv_number(const cd_trace_csv *c, cd_trace_column k, doubl
                                 (int)name.n, name.p, lo, text);
 }
 
-double cd_trace_csv_per_second(const char *unit) {
+/* How many of a unit "us", "usecond" .. are a second; 0: no unit of time. */
+static double trace_csv_per_second(const char *unit) {
     static const struct {
         const char *names;
         double n;
@@ -151,15 +155,17 @@ static cdmpp_status units(cd_trace_csv *c, cdmpp_err *err) {
                                            [CD_TRACE_TABLE_KERNELS] = CD_TRACE_COL_GPU_TIME};
     c->units_next = false;
     for (int k = 0; k < CD_N_TRACE_COLUMN; k++) {
-        const cd_str f = cd_trace_csv_field(c, (cd_trace_column)k);
+        const cd_str f = trace_csv_field(c, (cd_trace_column)k);
         snprintf(c->unit[k], CD_TRACE_WORD, "%.*s", (int)(f.n < CD_TRACE_WORD ? f.n : 0), f.p);
     }
-    if (cd_trace_csv_per_second(c->unit[need[c->table]]) > 0) return CDMPP_OK;
+    if (trace_csv_per_second(c->unit[need[c->table]]) > 0) return CDMPP_OK;
     c->table = CD_TRACE_TABLE_NONE;
     return CD_FAIL(err, ESCHEMA,
                    "expected a line of units with one of time behind the names of the columns: the "
                    "table is left out");
 }
+
+static cdmpp_status trace_csv_row(cd_trace_csv *c, cdmpp_err *err);
 
 /* ---- lines ---- */
 static cdmpp_status one_line(cd_trace_csv *c, char *line, size_t len, cdmpp_err *err) {
@@ -174,7 +180,7 @@ static cdmpp_status one_line(cd_trace_csv *c, char *line, size_t len, cdmpp_err 
     if (st) return c->r->t->lines++, st;
     if (header(c)) return CDMPP_OK;
     if (c->table == CD_TRACE_TABLE_NONE) return CDMPP_OK;
-    return c->units_next ? units(c, err) : cd_trace_csv_row(c, err);
+    return c->units_next ? units(c, err) : trace_csv_row(c, err);
 }
 
 static cdmpp_status read_lines(cd_trace_csv *c, cd_file_lines *l, cdmpp_err *err) {
@@ -216,15 +222,15 @@ cdmpp_status cd_trace_read_csv(cd_trace_reader *r, cdmpp_err *err) {
 
 /* trace_csv_row -- one row of each table that a CSV file may hold. */
 
-#define FIELD(k)           cd_trace_csv_field(c, CD_TRACE_COL_##k)
-#define NUMBER(k, lo, out) CD_TRY(cd_trace_csv_number(c, CD_TRACE_COL_##k, (lo), (out), err))
+#define FIELD(k)           trace_csv_field(c, CD_TRACE_COL_##k)
+#define NUMBER(k, lo, out) CD_TRY(trace_csv_number(c, CD_TRACE_COL_##k, (lo), (out), err))
 
 static bool begins(cd_str s, const char *with) {
     return s.n >= strlen(with) && !memcmp(s.p, with, strlen(with));
 }
 
 static double per_second(const cd_trace_csv *c, cd_trace_column k) {
-    return cd_trace_csv_per_second(c->unit[k]);
+    return trace_csv_per_second(c->unit[k]);
 }
 
 /* A field of digits; -1: it is none. Fields do not end with a NUL. */
@@ -272,8 +278,8 @@ static cdmpp_status put_launch(cd_trace_csv *c, cd_trace_event *e, cdmpp_err *er
     for (int i = 0; i < 6; i++) {
         double v;
         const cd_trace_column k = (cd_trace_column)(CD_TRACE_COL_GRID_X + i);
-        if (!cd_trace_csv_field(c, k).n) return CDMPP_OK;
-        CD_TRY(cd_trace_csv_number(c, k, 0, &v, err));
+        if (!trace_csv_field(c, k).n) return CDMPP_OK;
+        CD_TRY(trace_csv_number(c, k, 0, &v, err));
         cd_buf_putf(b, "%s%.0f", i == 3 ? "],[" : i ? "," : "", v);
     }
     cd_buf_puts(b, "]]");
@@ -340,8 +346,7 @@ static cdmpp_status launch(cd_trace_csv *c, cdmpp_err *err) {
 /* Seconds of a column that may be missing. */
 static double optional(const cd_trace_csv *c, cd_trace_column k) {
     double v;
-    return cd_trace_csv_field(c, k).n && !cd_trace_csv_number(c, k, 0, &v, NULL) &&
-                   per_second(c, k) > 0
+    return trace_csv_field(c, k).n && !trace_csv_number(c, k, 0, &v, NULL) && per_second(c, k) > 0
                ? v / per_second(c, k)
                : (double)NAN;
 }
@@ -406,7 +411,7 @@ static cdmpp_status ncu_kernel(cd_trace_csv *c, cd_trace_column time, double per
     c->r->t->lines++;
     if (!name.n) return CD_FAIL(err, ESCHEMA, "expected a name");
     if (!(per > 0)) return CD_FAIL(err, ESCHEMA, "expected a unit of time");
-    CD_TRY(cd_trace_csv_number(c, time, 0, &v, err));
+    CD_TRY(trace_csv_number(c, time, 0, &v, err));
     if (!(v > 0)) return c->r->t->empty++, CDMPP_OK;
     e.time_s = v / per;
     e.thread = stream_of(c);
@@ -428,13 +433,13 @@ static cdmpp_status metric(cd_trace_csv *c, cdmpp_err *err) {
         return CDMPP_OK;
     c->timed = true;
     snprintf(text, sizeof text, "%.*s", (int)(unit.n < sizeof text ? unit.n : 0), unit.p);
-    return ncu_kernel(c, CD_TRACE_COL_VALUE, cd_trace_csv_per_second(text), err);
+    return ncu_kernel(c, CD_TRACE_COL_VALUE, trace_csv_per_second(text), err);
 }
 
 /* ---- CUTLASS ---- */
 static double dim(const cd_trace_csv *c, cd_trace_column k) {
     double v;
-    return cd_trace_csv_field(c, k).n && !cd_trace_csv_number(c, k, 0, &v, NULL) ? v : (double)NAN;
+    return trace_csv_field(c, k).n && !trace_csv_number(c, k, 0, &v, NULL) ? v : (double)NAN;
 }
 
 static const char *word(cd_arena *a, cd_str s) {
@@ -488,7 +493,7 @@ static cdmpp_status cutlass_inputs(cd_trace_csv *c, const cd_trace_cutlass *x, c
  * it. */
 static cdmpp_status cutlass(cd_trace_csv *c, cdmpp_err *err) {
     cd_trace_event e = cd_trace_event_init(CD_TRACE_KERNEL, c->line);
-    const cd_str name = cd_trace_csv_field(c, CD_TRACE_COL_NAME), status = FIELD(STATUS),
+    const cd_str name = trace_csv_field(c, CD_TRACE_COL_NAME), status = FIELD(STATUS),
                  verdict = FIELD(DISPOSITION);
     const double flops = dim(c, CD_TRACE_COL_FLOPS), rate = dim(c, CD_TRACE_COL_GFLOPS);
     cd_library_op_record q;
@@ -518,7 +523,8 @@ static cdmpp_status cutlass(cd_trace_csv *c, cdmpp_err *err) {
     return cd_trace_add(c->r, &e, err);
 }
 
-cdmpp_status cd_trace_csv_row(cd_trace_csv *c, cdmpp_err *err) {
+/* A row of c->table. Errors: EPARSE, ESCHEMA, ERANGE of the row, ENOMEM. */
+static cdmpp_status trace_csv_row(cd_trace_csv *c, cdmpp_err *err) {
     cd_arena_reset(&c->r->arena);
     switch (c->table) {
     case CD_TRACE_TABLE_LAUNCHES: return launch(c, err);

@@ -95,14 +95,4 @@ typedef struct cd_trace_csv {
     bool timed;
 } cd_trace_csv;
 
-/* Field of a column; empty where there is none. */
-cd_str cd_trace_csv_field(const cd_trace_csv *c, cd_trace_column k);
-/* A field as a number, thousands with or without commas. Errors, with the column's name: EPARSE,
- * ERANGE (below lo). */
-cdmpp_status cd_trace_csv_number(const cd_trace_csv *c, cd_trace_column k, double lo, double *out,
-                                 cdmpp_err *err);
-/* How many of a unit "us", "usecond" .. are a second; 0: no unit of time. */
-double cd_trace_csv_per_second(const char *unit);
-/* A row of c->table. Errors: EPARSE, ESCHEMA, ERANGE of the row, ENOMEM. */
-cdmpp_status cd_trace_csv_row(cd_trace_csv *c, cdmpp_err *err);
 #endif

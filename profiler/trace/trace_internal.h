@@ -31,15 +31,12 @@ cdmpp_status cd_trace_stopped(const cd_trace_reader *r, cdmpp_err *err);
     "export with PyTorch's prof.export_chrome_trace, ONNX Runtime's enable_profiling or trtexec "  \
     "--exportProfile"
 
-/* The number in a member of JSON, which may be a text: "7"; NaN. */
-double cd_trace_loose_number(const cd_json *v);
 /* Events inside of others, and launches that overlap in a stream (trace_nested.c). Errors:
  * ENOMEM. */
 cdmpp_status cd_trace_whole_events(cd_trace *t, cdmpp_err *err);
 
 /* One file of each form. */
 cdmpp_status cd_trace_read_chrome(cd_trace_reader *r, cdmpp_err *err);
-cdmpp_status cd_trace_read_nsys(cd_trace_reader *r, cdmpp_err *err);
 cdmpp_status cd_trace_read_csv(cd_trace_reader *r, cdmpp_err *err);
 
 /* trace_question -- which library operator a call of PyTorch is.

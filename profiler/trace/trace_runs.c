@@ -134,12 +134,14 @@ static void wall(lines *l) {
     }
 }
 
+static bool trace_new_stream(const cd_trace_run *w, size_t i);
+
 static cdmpp_status all(lines *l, const cd_trace_run *k, cdmpp_err *err) {
     cd_trace_runs *r = l->r;
     for (size_t i = 0; i < k->n; i++) {
         const cd_trace_event *e = cd_trace_launch(k, i);
         uint32_t d = 0;
-        if (!cd_trace_new_stream(k, i)) continue;
+        if (!trace_new_stream(k, i)) continue;
         while (d < r->n_device && (strcmp(r->device[d].name, cd_trace_text(k->trace, e->device)) ||
                                    r->device[d].unit != e->unit))
             d++;
@@ -150,15 +152,17 @@ static cdmpp_status all(lines *l, const cd_trace_run *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A file without times of day has no time line, and no devices here. */
-cdmpp_status cd_trace_runs_devices(cd_trace_runs *r, cdmpp_err *err) {
+/* Time lines of the devices (trace_devices.c).
+ *
+ * A file without times of day has no time line, and no devices here. */
+static cdmpp_status trace_runs_devices(cd_trace_runs *r, cdmpp_err *err) {
     const cd_trace_run *k = &r->run[r->first];
     lines l = {.r = r};
     size_t streams = 0;
     for (size_t i = 0; i < r->n_run; i++)
         for (size_t j = 0; j < r->run[i].n && !r->run[i].why; j++)
             if (cd_trace_launch(&r->run[i], j)->start_ns == CD_TRACE_UNTIMED) return CDMPP_OK;
-    for (size_t i = 0; i < k->n; i++) streams += cd_trace_new_stream(k, i);
+    for (size_t i = 0; i < k->n; i++) streams += trace_new_stream(k, i);
     l.s = cd_mem_zalloc(k->n, sizeof *l.s);
     r->device = CD_NEWN(&r->arena, cd_trace_device, streams);
     r->stream = CD_NEWN(&r->arena, cd_trace_stream, streams);
@@ -229,7 +233,7 @@ static size_t places(const stepping *s, place *p) {
     for (size_t i = 0; i < s->w->n; i++) {
         const cd_trace_event *e = cd_trace_launch(s->w, i);
         const owner w = owner_of(s, i);
-        const bool fresh = cd_trace_new_stream(s->w, i);
+        const bool fresh = trace_new_stream(s->w, i);
         stream += fresh && i;
         const bool joins = !fresh && n && w.event != CD_TRACE_NONE &&
                            p[n - 1].of.event == w.event &&
@@ -399,7 +403,9 @@ static cdmpp_status make(stepping *s, const place *p, size_t n, cdmpp_err *err) 
     return st;
 }
 
-cdmpp_status cd_trace_runs_steps(cd_trace_runs *r, const cd_trace_combining *o, cdmpp_err *err) {
+/* Steps and operators; kernels and copies by name (trace_groups.c). */
+static cdmpp_status trace_runs_steps(cd_trace_runs *r, const cd_trace_combining *o,
+                                     cdmpp_err *err) {
     stepping s = {.r = r, .o = o, .w = &r->run[r->first]};
     place *p = cd_mem_zalloc(s.w->n, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "steps");
@@ -427,7 +433,8 @@ static int by_rank(const void *a, const void *b) {
     return (x->event > y->event) - (x->event < y->event);
 }
 
-bool cd_trace_new_stream(const cd_trace_run *w, size_t i) {
+/* Where streams of a repeat begin: launch i and i - 1 are of different ones. */
+static bool trace_new_stream(const cd_trace_run *w, size_t i) {
     const cd_trace_event *x = cd_trace_launch(w, i), *y = i ? cd_trace_launch(w, i - 1) : NULL;
     return !y || x->device != y->device || x->unit != y->unit || x->thread != y->thread;
 }
@@ -465,7 +472,7 @@ static uint64_t like_of(const cd_trace_run *w) {
     for (size_t i = 0; i < w->n; i++) {
         const cd_trace_event *e = cd_trace_launch(w, i);
         const char *name = cd_trace_launch_name(w, i);
-        const unsigned char head[2] = {(unsigned char)e->kind, cd_trace_new_stream(w, i)};
+        const unsigned char head[2] = {(unsigned char)e->kind, trace_new_stream(w, i)};
         const double rows = e->sum == CD_TRACE_NONE ? 1 : w->trace->sum[e->sum].n;
         cd_hash_add(&h, head, sizeof head);
         cd_hash_add(&h, &rows, sizeof rows);
@@ -525,7 +532,7 @@ static cdmpp_status explain(cd_trace_runs *r, cd_trace_run *w, cdmpp_err *err) {
     size_t i = 0;
     while (i < w->n && i < k->n &&
            !strcmp(cd_trace_launch_name(w, i), cd_trace_launch_name(k, i)) &&
-           cd_trace_new_stream(w, i) == cd_trace_new_stream(k, i))
+           trace_new_stream(w, i) == trace_new_stream(k, i))
         i++;
     if (w->n != k->n) cd_buf_putf(&b, "it has %zu launches, the others have %zu", w->n, k->n);
     else if (i == w->n) cd_buf_puts(&b, "its launches are of other kinds or other counts");
@@ -567,8 +574,10 @@ static cdmpp_status choose(cd_trace_runs *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_trace_runs_find(cd_trace_runs *r, const cd_trace *const *t, const char *const *path,
-                                size_t n, const char *range, cdmpp_err *err) {
+/* The repeats of all traces, and which are kept (trace_runs.c). */
+static cdmpp_status trace_runs_find(cd_trace_runs *r, const cd_trace *const *t,
+                                    const char *const *path, size_t n, const char *range,
+                                    cdmpp_err *err) {
     size_t cap = 0;
     for (size_t i = 0; i < n; i++)
         CD_TRY(range ? add_ranges(r, &cap, t[i], path[i], range, err)
@@ -589,10 +598,10 @@ cdmpp_status cd_trace_runs_find(cd_trace_runs *r, const cd_trace *const *t, cons
 cdmpp_status cd_trace_combine(const cd_trace *const *t, const char *const *path, size_t n,
                               const cd_trace_combining *o, cd_trace_runs *out, cdmpp_err *err) {
     *out = (cd_trace_runs){.wall_s = NAN};
-    CD_TRY(cd_trace_runs_find(out, t, path, n, o->range, err));
-    CD_TRY(cd_trace_runs_steps(out, o, err));
+    CD_TRY(trace_runs_find(out, t, path, n, o->range, err));
+    CD_TRY(trace_runs_steps(out, o, err));
     CD_TRY(cd_trace_runs_groups(out, err));
-    return cd_trace_runs_devices(out, err);
+    return trace_runs_devices(out, err);
 }
 
 void cd_trace_runs_free(cd_trace_runs *r) { cd_arena_free(&r->arena); }

@@ -20,13 +20,4 @@ typedef struct cd_trace_scan {
     cdmpp_err err;
 } cd_trace_scan;
 
-/* The next byte that is no blank, not taken; -1: the text ends. */
-int cd_trace_scan_peek(cd_trace_scan *s);
-/* The next byte, taken. */
-int cd_trace_scan_take(cd_trace_scan *s);
-/* A whole value, taken. Its text stays until the next call. *out NULL: the text ends in it, or
- * `keep` is false. Errors: ERANGE (longer than CD_TRACE_SCAN_MAX; only where it is kept), EPARSE
- * (no value begins here), ENOMEM. */
-cdmpp_status cd_trace_scan_value(cd_trace_scan *s, bool keep, cd_str *out, bool *whole,
-                                 cdmpp_err *err);
 #endif

@@ -58,8 +58,9 @@ static bool place_is_gpu(const char *where) {
     return gpu;
 }
 
-cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a, const char **out,
-                                      cdmpp_err *err) {
+/* Its path, in `a`. Errors: EUSAGE: there is none. */
+static cdmpp_status predict_default_model(const cd_predict_asked *o, cd_arena *a, const char **out,
+                                          cdmpp_err *err) {
     int gpu = o->device ? kind_of(o->device, o->devices) : -1;
     if (gpu < 0 && o->explain) gpu = place_is_gpu(o->explain);
     if (gpu < 0 && o->input->n) gpu = cd_record_first_is_gpu(o->input->v, 1);
@@ -68,8 +69,9 @@ cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a, co
     return *out ? CDMPP_OK : cd_default_model_missing(err);
 }
 
-void cd_predict_say_other(const cd_model *m, const char *path, const cd_stream_stats *n,
-                          cd_log *log) {
+/* A model that is corrected for a machine: how many answers are of another device, once. */
+static void predict_say_other(const cd_model *m, const char *path, const cd_stream_stats *n,
+                              cd_log *log) {
     const cd_here *h = cd_model_here(m);
     if (n->assumed)
         cd_log_put(
@@ -102,7 +104,10 @@ static cdmpp_status of_folder(const char *path, cd_arena *a, const char *const *
                     path, 0);
 }
 
-cdmpp_status cd_predict_tables(const cd_texts *input, cd_arena *a, cd_texts *out, cdmpp_err *err) {
+/* Tables that are named, and those of folders, in `a`. Errors: EIO, ESCHEMA (a folder without
+ * tables), ENOMEM. */
+static cdmpp_status predict_tables(const cd_texts *input, cd_arena *a, cd_texts *out,
+                                   cdmpp_err *err) {
     const char **all = NULL;
     size_t n = 0, cap = 0;
     for (size_t i = 0; i < input->n; i++) {
@@ -227,7 +232,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (!o->model && o->operators && !o->from)
         return CD_FAIL(err, EUSAGE, "--cost-model is missing");
     if (!o->model && !o->operators) {
-        CD_TRY(cd_predict_default_model(
+        CD_TRY(predict_default_model(
             &(cd_predict_asked){o->device, o->devices, o->explain, &said->operand}, &o->arena,
             &o->model, err));
         o->default_model = true;
@@ -389,7 +394,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
         st = cd_stream_inputs(s, &o->input, err);
         if (!st && eval) st = cd_stream_metrics(s, &metrics, err);
         if (!st) cd_stream_print_log(cd_stream_counts(s), eval, o->log);
-        if (!st) cd_predict_say_other(m, o->model, cd_stream_counts(s), o->log);
+        if (!st) predict_say_other(m, o->model, cd_stream_counts(s), o->log);
         if (!st && o->json) {
             cd_stream_print_json(&b, cd_stream_counts(s), eval);
             st = cd_command_print(&b, err);
@@ -570,7 +575,7 @@ static cdmpp_status score_operators(const options *o, const cd_library_op_model 
 static cdmpp_status operators(options *o, size_t *bad, cdmpp_err *err) {
     cd_library_op_model *m = NULL;
     bool is = false;
-    CD_TRY(cd_predict_tables(&o->input, &o->arena, &o->input, err));
+    CD_TRY(predict_tables(&o->input, &o->arena, &o->input, err));
     const cd_predict_llm llm = {.model = o->model,
                                 .device = o->device,
                                 .devices = o->devices,

@@ -20,17 +20,6 @@ typedef struct cd_predict_asked {
     const char *device, *devices, *explain;
     const cd_texts *input;
 } cd_predict_asked;
-/* Its path, in `a`. Errors: EUSAGE: there is none. */
-cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a,
-                                      CD_KEEP const char **out, cdmpp_err *err);
-
-/* A model that is corrected for a machine: how many answers are of another device, once. */
-void cd_predict_say_other(const cd_model *m, const char *path, const cd_stream_stats *n,
-                          cd_log *log);
-
-/* Tables that are named, and those of folders, in `a`. Errors: EIO, ESCHEMA (a folder without
- * tables), ENOMEM. */
-cdmpp_status cd_predict_tables(const cd_texts *input, cd_arena *a, cd_texts *out, cdmpp_err *err);
 
 /* Options of the command that count for operators of language models. */
 typedef struct cd_predict_llm {

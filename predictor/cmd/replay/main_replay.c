@@ -72,9 +72,12 @@ static cdmpp_status check_foreign(const cd_texts *network, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_replay_operands_sort(cd_arena *a, const cd_texts *operand,
-                                     cd_network_estimate_options *ask, cd_replay_operands *out,
-                                     cdmpp_err *err) {
+/* Adds each operand to the networks, graphs or tasks of `ask`, in `a`, by what the file is. Of a
+ * language model nothing is added. Errors: EUSAGE (a cost model; a language model beside others),
+ * ENOMEM. */
+static cdmpp_status replay_operands_sort(cd_arena *a, const cd_texts *operand,
+                                         cd_network_estimate_options *ask, cd_replay_operands *out,
+                                         cdmpp_err *err) {
     cd_texts *const list[] = {&ask->network, &ask->graph, &ask->tasks};
     CD_TRY(find_language(a, operand, ask, out, err));
     if (out->language) return CDMPP_OK;
@@ -479,7 +482,7 @@ static cdmpp_status check_llm(options *o, const cd_cli_args *said, cdmpp_err *er
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     if (!o->llm.model)
-        CD_TRY(cd_replay_operands_sort(&o->own, &said->operand, &o->ask, &o->given, err));
+        CD_TRY(replay_operands_sort(&o->own, &said->operand, &o->ask, &o->given, err));
     if (o->given.language) o->llm.model = o->given.language;
     if (o->llm.model) return check_llm(o, said, err);
     CD_TRY(check_llm_reads(false, false, said, err));

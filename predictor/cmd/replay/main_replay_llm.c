@@ -87,7 +87,8 @@ static void put_row(cd_buf *b, cd_str line, const layout *l) {
     cd_buf_puts(b, "\n");
 }
 
-void cd_replay_llm_columns(cd_buf *b, const char *markdown) {
+/* The text with its Markdown tables as aligned columns. */
+static void replay_llm_columns(cd_buf *b, const char *markdown) {
     for (const char *p = markdown; *p;) {
         cd_str line = line_at(p);
         if (*p != '|') {
@@ -102,9 +103,10 @@ void cd_replay_llm_columns(cd_buf *b, const char *markdown) {
     }
 }
 
-/* cdmpp-replay --llm: what of an answer no training row has. */
-
-void cd_replay_llm_novel_add(cd_replay_llm_novel *x, const cd_serving_rows *step, size_t n) {
+/* The steps (n) of one more configuration.
+ *
+ * cdmpp-replay --llm: what of an answer no training row has. */
+static void replay_llm_novel_add(cd_replay_llm_novel *x, const cd_serving_rows *step, size_t n) {
     bool unknown = false;
     for (size_t i = 0; i < n; i++) {
         for (int k = 0; k < CD_LLM_OP_N_NEWS; k++)
@@ -116,9 +118,11 @@ void cd_replay_llm_novel_add(cd_replay_llm_novel *x, const cd_serving_rows *step
     x->unknown += unknown;
 }
 
-/* New GPUs and sizes have words of their own. */
-void cd_replay_llm_novel_say(const cd_replay_llm *o, const cd_replay_llm_novel *x, size_t n,
-                             cd_log *log) {
+/* Warnings of n configurations; nothing where nothing is new.
+ *
+ * New GPUs and sizes have words of their own. */
+static void replay_llm_novel_say(const cd_replay_llm *o, const cd_replay_llm_novel *x, size_t n,
+                                 cd_log *log) {
     cd_buf b = {0};
     for (int k = 0; k < CD_LLM_OP_N_NEWS; k++) {
         const cd_str w = cd_enum_names_at(CD_LLM_OP_NEWS, k);
@@ -398,7 +402,7 @@ static cdmpp_status result(const cd_replay_llm *o, cd_command_run *r, const char
     cd_buf columns = {0};
     if (r->said.json || o->markdown || b->oom || !b->p)
         return cd_command_result(r->said.json, schema, "cdmpp-replay", &r->log, b, err);
-    cd_replay_llm_columns(&columns, b->p);
+    replay_llm_columns(&columns, b->p);
     cd_buf_free(b);
     return cd_command_result(false, schema, "cdmpp-replay", &r->log, &columns, err);
 }
@@ -455,12 +459,12 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
                                  !st && first ? p + 1 : NULL,
                                  &why[i]};
         if (st) r->exit_code = 3;
-        else cd_replay_llm_novel_add(&of, p, 2), first = false, waits += p->waits;
+        else replay_llm_novel_add(&of, p, 2), first = false, waits += p->waits;
     }
     cd_serving_bad_tell(&bad, o->runs, on_bad, &r->log);
     cd_replay_llm_say_done(v, w->n, &r->log);
     say_waits(waits, w->n, &r->log);
-    cd_replay_llm_novel_say(o, &of, w->n, &r->log);
+    replay_llm_novel_say(o, &of, w->n, &r->log);
     cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     return print(o, r, v, w->n, err);
 }

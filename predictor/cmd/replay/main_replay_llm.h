@@ -29,8 +29,6 @@ cdmpp_status cd_replay_llm_config(const cd_replay_llm *o, cd_serving_config *c, 
 void cd_replay_llm_say_asked(const cd_serving_config *c, size_t n, const cd_serving_stacks *stacks,
                              cd_log *log);
 void cd_replay_llm_say_done(const cd_serving_said *v, size_t n, cd_log *log);
-/* The text with its Markdown tables as aligned columns. */
-void cd_replay_llm_columns(cd_buf *b, const char *markdown);
 /* Prints. Sets r->exit_code to 3 where some configurations were refused, or lines of --stream. */
 cdmpp_status cd_replay_llm_run(const cd_replay_llm *o, cd_command_run *r, cdmpp_err *err);
 /* What no training row has, of all configurations: the most of a step's operators, by what is new.
@@ -39,9 +37,4 @@ typedef struct cd_replay_llm_novel {
     double most[CD_LLM_OP_N_NEWS];
     size_t unknown; /* configurations without an interval for that */
 } cd_replay_llm_novel;
-/* The steps (n) of one more configuration. */
-void cd_replay_llm_novel_add(cd_replay_llm_novel *x, const cd_serving_rows *step, size_t n);
-/* Warnings of n configurations; nothing where nothing is new. */
-void cd_replay_llm_novel_say(const cd_replay_llm *o, const cd_replay_llm_novel *x, size_t n,
-                             cd_log *log);
 #endif

@@ -9,10 +9,4 @@ typedef struct cd_replay_operands {
     bool by_network;      /* it was given by --network */
     cd_texts rest;        /* with it: the other operands */
 } cd_replay_operands;
-/* Adds each operand to the networks, graphs or tasks of `ask`, in `a`, by what the file is. Of a
- * language model nothing is added. Errors: EUSAGE (a cost model; a language model beside others),
- * ENOMEM. */
-cdmpp_status cd_replay_operands_sort(cd_arena *a, const cd_texts *operand,
-                                     cd_network_estimate_options *ask, cd_replay_operands *out,
-                                     cdmpp_err *err);
 #endif

@@ -46,11 +46,4 @@ cdmpp_status cd_main_tune_calibrate(cd_main_tune *o, cdmpp_err *err);
 /* --device of a search against the kind of its target. Errors: EUSAGE (it is of the other kind; no
  * GPU is here and no model is named). */
 cdmpp_status cd_main_tune_device_check(const cd_main_tune *o, cdmpp_err *err);
-/* Peak in GFLOP/s of what measured: of one core of a processor, of a GPU; 0: nobody describes
- * it. */
-double cd_main_tune_peak(cd_tune_session *s);
-/* The command that estimates the network with the records, in o->arena; NULL: there is none. */
-const char *cd_main_tune_use(cd_main_tune *o, const cd_tune_session *s);
-/* Who ranks and who measures, where the user named a GPU. */
-void cd_main_tune_device_say(const cd_main_tune *o, bool named);
 #endif

@@ -56,7 +56,8 @@ cdmpp_status cd_main_tune_device_check(const options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-void cd_main_tune_device_say(const options *o, bool named) {
+/* Who ranks and who measures, where the user named a GPU. */
+static void main_tune_device_say(const options *o, bool named) {
     if (named && o->session.device && kind_of(o->session.device) == 1)
         cd_log_put(o->log, CD_LOG_INFO,
                    "--device: the model ranks candidates as for %s; they are measured on this "
@@ -85,7 +86,9 @@ static double peak_of(const char *device) {
     return peak;
 }
 
-double cd_main_tune_peak(cd_tune_session *s) {
+/* Peak in GFLOP/s of what measured: of one core of a processor, of a GPU; 0: nobody describes
+ * it. */
+static double main_tune_peak(cd_tune_session *s) {
     const char *target = s->what->n ? s->what->unit[0].of.target : "llvm";
     const char *name =
         s->board ? cd_remote_measure_about(s->board)->model
@@ -118,9 +121,11 @@ static void put_schedules(cd_buf *b, const options *o, const cd_tune_session *s)
     if (!o->best && !all_tried(s)) put_number(b, "--trials", CD_SCHEDULE_DB_TRIALS);
 }
 
-/* Programs of a board are those of another device, and a size that is known at run time has several
+/* The command that estimates the network with the records, in o->arena; NULL: there is none.
+ *
+ * Programs of a board are those of another device, and a size that is known at run time has several
  * networks: of these nothing is said. */
-const char *cd_main_tune_use(options *o, const cd_tune_session *s) {
+static const char *main_tune_use(options *o, const cd_tune_session *s) {
     const cd_tune_tasks_options *w = &o->what;
     const char *network = w->network ? w->network : w->of_network;
     cd_buf b = {0};
@@ -212,8 +217,8 @@ static cdmpp_status tune(options *o, cd_tune_session *s, cdmpp_err *err) {
         CD_TRY(cd_tune_session_write_code(s, (cd_dialect)o->emit, o->emit_dir ? o->emit_dir : ".",
                                           err));
     cd_tune_session_warn(s);
-    s->peak_gflops = cd_main_tune_peak(s);
-    if (o->tune) s->use = cd_main_tune_use(o, s);
+    s->peak_gflops = main_tune_peak(s);
+    if (o->tune) s->use = main_tune_use(o, s);
     (o->json ? cd_tune_session_print_json : cd_tune_session_print_text)(&b, s);
     return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", o->log, &b, err);
 }
@@ -286,7 +291,7 @@ static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
     if (o->model) CD_TRY(cd_model_load(o->model, &model, err));
     s->model = model;
     if (model) cd_score_warn(model, o->model, o->log);
-    cd_main_tune_device_say(o, model && o->tune && !s->board);
+    main_tune_device_say(o, model && o->tune && !s->board);
     if (s->board) {
         take_board(o, s);
     } else if (is_for_here(o, model, s->what)) {

@@ -28,15 +28,18 @@ void cd_emit_files_free(cd_emit_files *f) {
     *f = (cd_emit_files){0};
 }
 
-const cd_emit_backend *cd_emit_of(const cd_emit_plan *p, uint32_t region) {
+/* back end of the region's device */
+static const cd_emit_backend *emit_of(const cd_emit_plan *p, uint32_t region) {
     return p->a->backend[p->a->plan->region[region].device];
 }
 
-bool cd_emit_is_int8(const cd_emit_plan *p, uint32_t from, uint32_t to) {
+/* devices: travels as int8 */
+static bool emit_is_int8(const cd_emit_plan *p, uint32_t from, uint32_t to) {
     return from != to && p->a->plan->edge[from * p->a->plan->rules->n_device + to].packed == 0.25;
 }
 
-char cd_emit_kind(cd_dtype t) {
+/* 'f' 32 of float32, and so on: one of iufhb as codegen's kinds are. */
+static char emit_kind(cd_dtype t) {
     static const char kind[] = "iufhb";
     return kind[cd_expr_dtype_kind(t) < 5 ? cd_expr_dtype_kind(t) : 1];
 }
@@ -212,7 +215,7 @@ static cdmpp_status make_steps(maker *m, uint32_t region, cd_emit_region *r, int
  * time for that dialect. */
 static cdmpp_status one_region(maker *m, uint32_t k, cd_emit_files *out, cdmpp_err *err) {
     const cd_offload_region *x = &m->p->a->plan->region[k];
-    const cd_emit_backend *b = cd_emit_of(m->p, k);
+    const cd_emit_backend *b = emit_of(m->p, k);
     cd_emit_region *r = &m->p->region[k];
     char name[32];
     snprintf(name, sizeof name, "region%u", k);
@@ -229,6 +232,10 @@ static cdmpp_status one_region(maker *m, uint32_t k, cd_emit_files *out, cdmpp_e
     return cd_emit_c.emit(r, out, err);
 }
 
+static cdmpp_status emit_host(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err);
+
+static cdmpp_status emit_report(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err);
+
 /* The host program and the report come last: they need all regions and `used`. Buffers remember a
  * failed allocation, so one test at the end is enough. */
 static cdmpp_status make_all(maker *m, cd_emit_files *out, cdmpp_err *err) {
@@ -242,8 +249,8 @@ static cdmpp_status make_all(maker *m, cd_emit_files *out, cdmpp_err *err) {
         return CD_FAIL(err, ENOMEM, "regions");
     CD_TRY(cd_program_new(&m->program, err));
     for (uint32_t k = 0; k < p->n_region; k++) CD_TRY(one_region(m, k, out, err));
-    CD_TRY(cd_emit_host(p, out, err));
-    CD_TRY(cd_emit_report(p, out, err));
+    CD_TRY(emit_host(p, out, err));
+    CD_TRY(emit_report(p, out, err));
     for (uint32_t k = 0; k < out->n; k++)
         if (out->file[k].text.oom) return CD_FAIL(err, ENOMEM, "%s", out->file[k].name);
     return CDMPP_OK;
@@ -296,7 +303,7 @@ static uint32_t put_values(const cd_emit_plan *p, uint32_t *at, cd_buf *b) {
         const char role = role_of_host(p, v);
         cd_buf_putf(b, "    {%lld, %u, %u, %lld, %u, '%c', '%c', ",
                     (long long)cd_graph_shape_elements(&x->shape), v, x->shape.rank,
-                    (long long)widest, cd_expr_dtype_bits(x->dtype), cd_emit_kind(x->dtype), role);
+                    (long long)widest, cd_expr_dtype_bits(x->dtype), emit_kind(x->dtype), role);
         cd_buf_put_json_real(b, role == 's' ? x->value : 0);
         cd_buf_puts(b, ", 0, 0},\n");
         at[v] = n++;
@@ -317,7 +324,7 @@ static void drop_inner(const cd_emit_plan *p) {
 static bool crosses_as_int8(const cd_emit_plan *p, uint32_t region, const cd_emit_value *v) {
     const cd_workload_buffer *b = &p->l->work->buffer[v->value];
     const uint32_t from = b->group == CD_GRAPH_NONE ? 0 : p->a->plan->where[b->group];
-    return v->role == CD_EMIT_INPUT && cd_emit_is_int8(p, from, p->a->plan->region[region].device);
+    return v->role == CD_EMIT_INPUT && emit_is_int8(p, from, p->a->plan->region[region].device);
 }
 
 static void put_regions(const cd_emit_plan *p, const uint32_t *at, cd_buf *b) {
@@ -350,7 +357,7 @@ static void put_regions(const cd_emit_plan *p, const uint32_t *at, cd_buf *b) {
     for (uint32_t k = 0; k < p->l->source->n_output; k++) {
         const uint32_t from = p->l->work->buffer[p->l->work->output[k]].group;
         cd_buf_putf(b, "%s%d", k ? ", " : "",
-                    from != CD_GRAPH_NONE && cd_emit_is_int8(p, p->a->plan->where[from], 0));
+                    from != CD_GRAPH_NONE && emit_is_int8(p, p->a->plan->where[from], 0));
     }
     cd_buf_putf(b, "};\nenum { REGIONS = %u, MOST = %u, RESULTS = %u };\n", p->n_region, most,
                 p->l->source->n_output);
@@ -364,7 +371,7 @@ static void put_makefile(const cd_emit_plan *p, cd_buf *b) {
     for (uint32_t r = 0; r < p->n_region; r++) cd_buf_putf(b, " %s.o", p->region[r].name);
     cd_buf_puts(b, "\nLIBRARIES ?=");
     for (uint32_t r = 0; r < p->n_region; r++) {
-        const char *want = cd_emit_of(p, r)->library;
+        const char *want = emit_of(p, r)->library;
         bool had = !want;
         for (uint32_t k = 0; k < n && !had; k++) had = !strcmp(lib[k], want);
         if (!had) lib[n++] = want, cd_buf_putf(b, " %s", want);
@@ -374,7 +381,8 @@ static void put_makefile(const cd_emit_plan *p, cd_buf *b) {
                    "$@\nclean:\n\trm -f network $(OBJECTS)\n");
 }
 
-cdmpp_status cd_emit_host(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err) {
+/* main.c and Makefile; network.json. After all regions are made. Errors: ENOMEM. */
+static cdmpp_status emit_host(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err) {
     uint32_t *at = cd_mem_zalloc((size_t)p->l->work->n_buffer + 1, sizeof *at);
     cd_buf *b = at ? cd_emit_add(out, "main", ".c") : NULL;
     if (!b) {
@@ -568,7 +576,7 @@ static void put_region(const cd_emit_plan *p, uint32_t k, cd_buf *b) {
     put_text(b, r->device);
     cd_buf_putf(
         b, ", \"backend\": \"%s\", \"call\": \"int %s_run(void *const *argument)\",\n   \"why\": ",
-        cd_emit_of(p, k)->name, r->name);
+        emit_of(p, k)->name, r->name);
     put_text(b, r->why);
     cd_buf_puts(b, ",\n   \"inputs\": ");
     put_list(r, CD_EMIT_INPUT, b);
@@ -596,7 +604,7 @@ static void put_boundary(const cd_emit_plan *p, const cd_offload_boundary *x, cd
 }
 
 /* Offsets of inputs and constants are those of the files that main.c reads. */
-cdmpp_status cd_emit_report(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err) {
+static cdmpp_status emit_report(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err) {
     const cd_offload_net_plan *o = p->a->plan;
     cd_buf *b = cd_emit_add(out, "network", ".json");
     if (!b) return CD_FAIL(err, ENOMEM, "interface");

@@ -57,10 +57,6 @@ typedef struct cd_offload_edge {
     double s_per_byte; /* of the steps that are left */
 } cd_offload_edge;
 
-/* The format of a device by its format line (rule: the rules' device, UINT32_MAX: none); what the
- * line does not give is as on the host. */
-cd_offload_edge_format cd_offload_edge_format_of(const cd_offload_rules *r, uint32_t rule,
-                                                 const cd_offload_edge_format *host);
 /* All conversions of an edge, and those that are left. */
 void cd_offload_edge_make(const cd_offload_edge_format *from, const cd_offload_edge_format *to,
                           const cd_offload_edge_format *host, cd_offload_edge *out);

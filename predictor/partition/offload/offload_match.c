@@ -19,7 +19,8 @@ void cd_offload_done(cd_offload *o) {
     *o = (cd_offload){0};
 }
 
-bool cd_offload_among(const char *list, const char *word) {
+/* "a|b" has the word */
+static bool offload_among(const char *list, const char *word) {
     return cd_enum_names_find(list, (cd_str){word, strlen(word)}) >= 0;
 }
 
@@ -63,7 +64,8 @@ static bool compare(const cd_offload_cond *c, const char *is) {
     return false;
 }
 
-bool cd_offload_meets(const cd_offload_rule *r, const cd_offload_op *o, uint32_t link) {
+/* its conditions on link (1 ..); 0: a single operator */
+static bool offload_meets(const cd_offload_rule *r, const cd_offload_op *o, uint32_t link) {
     for (uint32_t i = 0; i < r->n_cond; i++) {
         const cd_offload_cond *c = &r->cond[i];
         if (c->link && link && c->link != link) continue;
@@ -89,7 +91,7 @@ typedef struct {
 
 static bool names(const cd_offload_rule *q, const char *type) {
     for (uint32_t i = 0; i < q->n_link; i++)
-        if (cd_offload_among(q->link[i].type, type)) return true;
+        if (offload_among(q->link[i].type, type)) return true;
     return false;
 }
 
@@ -113,7 +115,7 @@ static cdmpp_status judge_rules(matcher *m, uint32_t k, uint32_t d, cdmpp_err *e
         if (q->device != d || (q->kind != CD_OFFLOAD_SUPPORT && q->kind != CD_OFFLOAD_REFUSE) ||
             !names(q, o->type))
             continue;
-        const bool meets = cd_offload_meets(q, o, 0);
+        const bool meets = offload_meets(q, o, 0);
         if (q->kind == CD_OFFLOAD_REFUSE && meets && !refuse) refuse = q->line;
         if (q->kind == CD_OFFLOAD_SUPPORT && meets) able = true;
         if (q->kind == CD_OFFLOAD_SUPPORT && !meets && !almost) almost = q->line;
@@ -150,8 +152,8 @@ static cdmpp_status place_rules(matcher *m, const cd_offload_rule *q, cdmpp_err 
 /* ---- chains ---- */
 
 static bool link_fits(const matcher *m, const cd_offload_rule *q, uint32_t i, uint32_t k) {
-    return cd_offload_among(q->link[i].type, m->g->op[k].type) &&
-           cd_offload_meets(q, &m->g->op[k], i + 1) &&
+    return offload_among(q->link[i].type, m->g->op[k].type) &&
+           offload_meets(q, &m->g->op[k], i + 1) &&
            !m->refused[(size_t)k * m->r->n_device + q->device] &&
            (m->out->place[k] == UINT32_MAX || m->out->place[k] == q->device);
 }

@@ -13,12 +13,6 @@ typedef struct cd_offload_attrs {
     cd_offload_attr v[CD_OFFLOAD_ATTRS];
 } cd_offload_attrs;
 
-/* Adds an attribute. The first value of a key stays; attributes beyond CD_OFFLOAD_ATTRS are left
- * out. oom is set where memory fails. number: as text, whole numbers without a point; tensor: type,
- * shape and sizes of a tensor; node: all attributes of a node. */
-void cd_offload_put_attr(cd_offload_attrs *a, const char *key, const char *value);
-void cd_offload_put_number(cd_offload_attrs *a, const char *key, double v);
-void cd_offload_put_tensor(cd_offload_attrs *a, const cd_graph_tensor *t);
 void cd_offload_put_node(cd_offload_attrs *a, const cd_graph *g, const cd_graph_node *n);
 /* The name that rules use for the node's type, "conv2d"; cut to `room`. */
 void cd_offload_op_type(const cd_graph *g, const cd_graph_node *n, char *to, size_t room);

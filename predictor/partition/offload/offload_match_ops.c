@@ -126,7 +126,10 @@ void cd_offload_op_type(const cd_graph *g, const cd_graph_node *n, char *to, siz
 
 /* ---- attributes ---- */
 
-void cd_offload_put_attr(cd_offload_attrs *a, const char *key, const char *value) {
+/* Adds an attribute. The first value of a key stays; attributes beyond CD_OFFLOAD_ATTRS are left
+ * out. oom is set where memory fails. number: as text, whole numbers without a point; tensor: type,
+ * shape and sizes of a tensor; node: all attributes of a node. */
+static void offload_put_attr(cd_offload_attrs *a, const char *key, const char *value) {
     for (uint32_t i = 0; i < a->n; i++)
         if (!strcmp(a->v[i].key, key)) return; /* ours before ONNX's */
     if (a->n == CD_OFFLOAD_ATTRS) return;
@@ -136,11 +139,11 @@ void cd_offload_put_attr(cd_offload_attrs *a, const char *key, const char *value
     if (k && v) a->v[a->n++] = (cd_offload_attr){k, v};
 }
 
-void cd_offload_put_number(cd_offload_attrs *a, const char *key, double v) {
+static void offload_put_number(cd_offload_attrs *a, const char *key, double v) {
     char text[40];
     snprintf(text, sizeof text, "%.17g", v);
     if (v == (double)(int64_t)v) snprintf(text, sizeof text, "%lld", (long long)v);
-    cd_offload_put_attr(a, key, text);
+    offload_put_attr(a, key, text);
 }
 
 static void list_text(char *to, size_t room, const int64_t *v, uint32_t n) {
@@ -152,7 +155,7 @@ static void list_text(char *to, size_t room, const int64_t *v, uint32_t n) {
 
 /* Each dimension is listed by number (d0), and at ranks 2 to 4 also by the letter that TVM's
  * layouts use for it. */
-void cd_offload_put_tensor(cd_offload_attrs *a, const cd_graph_tensor *t) {
+static void offload_put_tensor(cd_offload_attrs *a, const cd_graph_tensor *t) {
     static const char *const letter[5][4] = {
         {0}, {0}, {"n", "c"}, {"n", "c", "w"}, {"n", "c", "h", "w"}};
     static const char *const digit[CD_GRAPH_MAX_RANK] = {"d0", "d1", "d2", "d3",
@@ -161,15 +164,15 @@ void cd_offload_put_tensor(cd_offload_attrs *a, const cd_graph_tensor *t) {
     const uint32_t rank = t->shape.rank;
     const double elements = (double)cd_graph_shape_elements(&t->shape);
     cd_expr_dtype_format(t->dtype, text, sizeof text);
-    cd_offload_put_attr(a, "dtype", text);
+    offload_put_attr(a, "dtype", text);
     list_text(text, sizeof text, t->shape.dim, rank);
-    cd_offload_put_attr(a, "shape", text);
-    cd_offload_put_number(a, "rank", rank);
-    for (uint32_t d = 0; d < rank; d++) cd_offload_put_number(a, digit[d], (double)t->shape.dim[d]);
+    offload_put_attr(a, "shape", text);
+    offload_put_number(a, "rank", rank);
+    for (uint32_t d = 0; d < rank; d++) offload_put_number(a, digit[d], (double)t->shape.dim[d]);
     for (uint32_t d = 0; d < rank && rank <= 4 && letter[rank][0]; d++)
-        cd_offload_put_number(a, letter[rank][d], (double)t->shape.dim[d]);
-    cd_offload_put_number(a, "elements", elements);
-    cd_offload_put_number(a, "bytes", elements * (double)cd_expr_dtype_bytes(t->dtype));
+        offload_put_number(a, letter[rank][d], (double)t->shape.dim[d]);
+    offload_put_number(a, "elements", elements);
+    offload_put_number(a, "bytes", elements * (double)cd_expr_dtype_bytes(t->dtype));
 }
 
 /* The largest as `key`, of two dimensions each as key_h, key_w. */
@@ -179,10 +182,10 @@ static void put_each(cd_offload_attrs *a, const char *key, const cd_graph_attr *
     int64_t most = 0;
     if (!v || v->kind != CD_GRAPH_ATTR_INTS) return;
     for (uint32_t i = 0; i < v->n; i++) most = v->ints[i] > most ? v->ints[i] : most;
-    cd_offload_put_number(a, key, (double)most);
+    offload_put_number(a, key, (double)most);
     for (uint32_t i = 0; n == 2 && i < 2 && v->n >= 2; i++) {
         snprintf(text, sizeof text, "%s%s", key, end[i]);
-        cd_offload_put_number(a, text, (double)v->ints[i]);
+        offload_put_number(a, text, (double)v->ints[i]);
     }
 }
 
@@ -198,10 +201,10 @@ static void put_window(cd_offload_attrs *a, const cd_graph *g, const cd_graph_no
     const int64_t in_c = x && x->shape.rank > 1 ? x->shape.dim[1] : 0,
                   groups = cd_graph_node_int(n, "group", 1);
     if (!is_window(n)) return;
-    cd_offload_put_number(a, "groups", (double)groups);
-    cd_offload_put_number(a, "in_c", (double)in_c);
-    cd_offload_put_number(a, "depthwise", groups > 1 && groups == in_c);
-    cd_offload_put_number(a, "bias", has_bias(g, n));
+    offload_put_number(a, "groups", (double)groups);
+    offload_put_number(a, "in_c", (double)in_c);
+    offload_put_number(a, "depthwise", groups > 1 && groups == in_c);
+    offload_put_number(a, "bias", has_bias(g, n));
 }
 
 /* [M,K] x [K,N], of the last two dimensions. */
@@ -212,22 +215,22 @@ static void put_product(cd_offload_attrs *a, const cd_graph *g, const cd_graph_n
     const bool across = cd_graph_node_int(n, "transA", 0) && x->shape.rank > 1;
     const int64_t cols = y->shape.dim[y->shape.rank - 1],
                   rows = y->shape.rank > 1 ? y->shape.dim[y->shape.rank - 2] : 1;
-    cd_offload_put_number(a, "m", (double)rows);
-    cd_offload_put_number(a, "n", (double)cols);
-    cd_offload_put_number(a, "k", (double)x->shape.dim[x->shape.rank - (across ? 2 : 1)]);
-    cd_offload_put_number(a, "weights", is_weight(w));
-    cd_offload_put_number(a, "bias", has_bias(g, n));
+    offload_put_number(a, "m", (double)rows);
+    offload_put_number(a, "n", (double)cols);
+    offload_put_number(a, "k", (double)x->shape.dim[x->shape.rank - (across ? 2 : 1)]);
+    offload_put_number(a, "weights", is_weight(w));
+    offload_put_number(a, "bias", has_bias(g, n));
 }
 
 static void put_onnx(cd_offload_attrs *a, const cd_graph_attr *v) {
     char text[200];
     switch (v->kind) {
-    case CD_GRAPH_ATTR_INT: cd_offload_put_number(a, v->name, (double)v->i); break;
-    case CD_GRAPH_ATTR_FLOAT: cd_offload_put_number(a, v->name, v->f); break;
-    case CD_GRAPH_ATTR_STR: cd_offload_put_attr(a, v->name, v->s ? v->s : ""); break;
+    case CD_GRAPH_ATTR_INT: offload_put_number(a, v->name, (double)v->i); break;
+    case CD_GRAPH_ATTR_FLOAT: offload_put_number(a, v->name, v->f); break;
+    case CD_GRAPH_ATTR_STR: offload_put_attr(a, v->name, v->s ? v->s : ""); break;
     case CD_GRAPH_ATTR_INTS:
         list_text(text, sizeof text, v->ints, v->n);
-        cd_offload_put_attr(a, v->name, text);
+        offload_put_attr(a, v->name, text);
         break;
     case CD_GRAPH_ATTR_FLOATS: break;
     }
@@ -236,13 +239,13 @@ static void put_onnx(cd_offload_attrs *a, const cd_graph_attr *v) {
 void cd_offload_put_node(cd_offload_attrs *a, const cd_graph *g, const cd_graph_node *n) {
     char text[40];
     const cd_graph_tensor *x = operand(g, n, 0);
-    cd_offload_put_number(a, "mac", cd_offload_is_mac(n));
-    cd_offload_put_number(a, "flop", n->flop);
+    offload_put_number(a, "mac", cd_offload_is_mac(n));
+    offload_put_number(a, "flop", n->flop);
     if (is_product(n) && n->n_out) put_product(a, g, n);
-    if (n->n_out) cd_offload_put_tensor(a, &g->tensor[n->out[0]]);
+    if (n->n_out) offload_put_tensor(a, &g->tensor[n->out[0]]);
     if (x) {
         cd_expr_dtype_format(x->dtype, text, sizeof text);
-        cd_offload_put_attr(a, "from", text);
+        offload_put_attr(a, "from", text);
     }
     if (is_window(n) || strstr(n->op, "Pool")) put_window(a, g, n);
     for (uint32_t i = 0; i < n->n_attr; i++) put_onnx(a, &n->attr[i]);
@@ -308,11 +311,11 @@ static cdmpp_status add_bias(lister *m, const cd_graph_node *n, uint32_t node, u
     m->edge[m->n_edge++] = m->first_op[node];
     if (from != CD_GRAPH_NONE) m->edge[m->n_edge++] = from;
     snprintf(name, sizeof name, "%.480s.bias", n->name);
-    cd_offload_put_tensor(&at, &m->l->source->tensor[n->out[0]]);
-    cd_offload_put_attr(
+    offload_put_tensor(&at, &m->l->source->tensor[n->out[0]]);
+    offload_put_attr(
         &at, "from",
         cd_expr_dtype_format(m->l->source->tensor[n->out[0]].dtype, dtype, sizeof dtype));
-    cd_offload_put_number(&at, "mac", 0);
+    offload_put_number(&at, "mac", 0);
     m->last_op[node] = m->out->graph.n_op;
     return finish(m, name, "bias_add", &at, node, first, err);
 }
@@ -338,8 +341,8 @@ static cdmpp_status add_node(lister *m, uint32_t node, cdmpp_err *err) {
 static cdmpp_status add_layout(lister *m, uint32_t group, cdmpp_err *err) {
     cd_offload_attrs at = {.arena = m->a};
     const cd_workload_buffer *b = &m->w->buffer[m->w->group[group].write];
-    cd_offload_put_tensor(&at, &(cd_graph_tensor){.dtype = b->dtype, .shape = b->shape});
-    cd_offload_put_number(&at, "mac", 0);
+    offload_put_tensor(&at, &(cd_graph_tensor){.dtype = b->dtype, .shape = b->shape});
+    offload_put_number(&at, "mac", 0);
     return finish(m, m->l->graph->node[group].name, "layout_transform", &at, CD_GRAPH_NONE,
                   m->n_edge, err);
 }

@@ -21,8 +21,10 @@ static const int width[] = {[CD_OFFLOAD_EDGE_INT8] = 1,
 static const char *const dtype_name[] = {"int8", "float16", "bfloat16", "float32"};
 static const char *const layout_name[] = {"nchw", "nhwc"};
 
-cd_offload_edge_format cd_offload_edge_format_of(const cd_offload_rules *r, uint32_t rule,
-                                                 const cd_offload_edge_format *host) {
+/* The format of a device by its format line (rule: the rules' device, UINT32_MAX: none); what the
+ * line does not give is as on the host. */
+static cd_offload_edge_format offload_edge_format_of(const cd_offload_rules *r, uint32_t rule,
+                                                     const cd_offload_edge_format *host) {
     cd_offload_edge_format f = *host;
     if (rule == UINT32_MAX || rule == 0) return f;
     const char *dtype = cd_offload_format(r, rule, "dtype"),
@@ -209,7 +211,7 @@ static cdmpp_status make_links(cd_offload_net *p, cdmpp_err *err) {
                                          p->a->rate > 0 ? p->a->rate : 5e9};
     cd_offload_edge_format f[CD_PLACE_MAX_DEVICE];
     for (uint32_t d = 0; d < p->n_device; d++) {
-        f[d] = cd_offload_edge_format_of(p->r->rules, p->r->rule_of[d], &host);
+        f[d] = offload_edge_format_of(p->r->rules, p->r->rule_of[d], &host);
         p->device[d] = (cd_place_device){p->r->device[d], 0};
     }
     for (uint32_t i = 0; i < p->n_device; i++)
@@ -226,7 +228,9 @@ static cdmpp_status make_links(cd_offload_net *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_offload_net_make(cd_offload_net *p, cdmpp_err *err) {
+/* Fills nodes, times, links and edges from p->a and p->r. Errors: ERANGE (a time that is NaN or
+ * negative), EINVALID (a link), ESCHEMA, ENOMEM. */
+static cdmpp_status offload_net_make(cd_offload_net *p, cdmpp_err *err) {
     const cd_workload *w = p->r->loaded->work;
     p->n_device = p->r->n_device;
     CD_TRY(make_room(p, err));
@@ -244,7 +248,9 @@ bool cd_offload_net_allows(const cd_offload_net *p, uint32_t g, uint32_t d) {
     return (p->r->group[g].allowed >> d & 1) && (d == 0 || !p->home[g]);
 }
 
-bool cd_offload_net_joint_is_open(const cd_offload_net *p, uint32_t joint) {
+/* May all groups of this joint match run on its device? Not if one of them was sent home or placed
+ * elsewhere. */
+static bool offload_net_joint_is_open(const cd_offload_net *p, uint32_t joint) {
     const cd_offload_match *m = &p->r->joint[joint];
     for (uint32_t i = 0; i < m->n_op; i++) {
         const uint32_t g = p->r->member[m->first + i];
@@ -279,11 +285,15 @@ static void fill_op(const cd_offload_net *p, uint32_t node, const uint32_t *join
     part->n_op++;
 }
 
-/* Groups of a joint match share the operator of the first one, which has the smallest number and so
+/* The placement problem where joint[g] (UINT32_MAX: none) says which groups are one; at (n):
+ * operator of each node. In arena `to`.
+ *
+ * Groups of a joint match share the operator of the first one, which has the smallest number and so
  * exists already. What they pass to each other is not copied: such reads are left out. The lists of
  * readers are filled by counting, prefix sums and a second walk. */
-cdmpp_status cd_offload_net_problem(const cd_offload_net *p, const uint32_t *joint, cd_arena *to,
-                                    cd_place_problem *part, uint32_t *at, cdmpp_err *err) {
+static cdmpp_status offload_net_problem(const cd_offload_net *p, const uint32_t *joint,
+                                        cd_arena *to, cd_place_problem *part, uint32_t *at,
+                                        cdmpp_err *err) {
     const uint32_t D = p->n_device;
     cd_place_op *op = CD_NEWN(to, cd_place_op, (size_t)p->n + 1);
     cd_place_value *value = CD_NEWN(to, cd_place_value, (size_t)p->n + 1);
@@ -356,7 +366,7 @@ static cdmpp_status cost_of(planner *t, const uint32_t *where, cd_place_cost *co
                             cdmpp_err *err) {
     cd_place_problem part;
     cd_arena_reset(&t->once);
-    CD_TRY(cd_offload_net_problem(&t->p, t->joint, &t->once, &part, t->at, err));
+    CD_TRY(offload_net_problem(&t->p, t->joint, &t->once, &part, t->at, err));
     to_problem(t, where);
     return cd_place_evaluate(&part, t->at_where, cost, err);
 }
@@ -388,7 +398,7 @@ static cdmpp_status solve(planner *t, cdmpp_err *err) {
     cd_place_plan plan = {0};
     cdmpp_err why = {0};
     cd_arena_reset(&t->once);
-    CD_TRY(cd_offload_net_problem(&t->p, t->joint, &t->once, &part, t->at, err));
+    CD_TRY(offload_net_problem(&t->p, t->joint, &t->once, &part, t->at, err));
     const cdmpp_status st = cd_place_solve(&part, t->p.a->goal, 0, &plan, &why);
     for (uint32_t g = 0; g < t->p.r->n_group && !st; g++)
         t->where[g] = plan.where[t->at[t->p.base + g]];
@@ -407,7 +417,7 @@ static void taken_cover(planner *t) {
     no_cover(t);
     for (uint32_t i = 0; i < t->p.r->n_joint; i++) {
         const cd_offload_match *m = &t->p.r->joint[i];
-        bool is_free = m->taken && cd_offload_net_joint_is_open(&t->p, i);
+        bool is_free = m->taken && offload_net_joint_is_open(&t->p, i);
         for (uint32_t k = 0; k < m->n_op; k++)
             is_free = is_free && t->joint[t->p.r->member[m->first + k]] == UINT32_MAX;
         for (uint32_t k = 0; k < m->n_op && is_free; k++)
@@ -452,7 +462,7 @@ static cdmpp_status as_rules(planner *t, cd_offload_rules *r, cd_offload *o, uin
     }
     n_member = 0;
     for (uint32_t i = 0; i < p->r->n_joint; i++) {
-        if (!cd_offload_net_joint_is_open(p, i)) continue;
+        if (!offload_net_joint_is_open(p, i)) continue;
         cd_offload_match m = p->r->joint[i];
         for (uint32_t k = 0; k < m.n_op; k++)
             o->member[n_member + k] = p->base + p->r->member[m.first + k];
@@ -525,7 +535,7 @@ static cdmpp_status send_home(planner *t, uint32_t *where, uint32_t *n, cdmpp_er
     const uint32_t base = t->p.base, n_group = t->p.r->n_group;
     *n = 0;
     cd_arena_reset(&t->once);
-    CD_TRY(cd_offload_net_problem(&t->p, t->joint, &t->once, &part, t->at, err));
+    CD_TRY(offload_net_problem(&t->p, t->joint, &t->once, &part, t->at, err));
     to_problem(t, where);
     bool *mac = CD_NEWN(&t->once, bool, (size_t)part.n_op + 1);
     if (!mac) return CD_FAIL(err, ENOMEM, "regions");
@@ -574,7 +584,7 @@ static cdmpp_status baseline(planner *t, uint32_t k, const char *name, cdmpp_err
 static cdmpp_status start(planner *t, cdmpp_err *err) {
     cd_offload_net_plan *o = t->p.out;
     const size_t n = (size_t)t->p.r->n_group + 1;
-    CD_TRY(cd_offload_net_make(&t->p, err));
+    CD_TRY(offload_net_make(&t->p, err));
     o->where = CD_NEWN(&o->arena, uint32_t, n), o->joint = CD_NEWN(&o->arena, uint32_t, n),
     o->at = CD_NEWN(&o->arena, uint32_t, n);
     t->joint = CD_NEWN(&t->p.own, uint32_t, n), t->where = CD_NEWN(&t->p.own, uint32_t, n);
@@ -593,7 +603,7 @@ static cdmpp_status start(planner *t, cdmpp_err *err) {
 static cdmpp_status finish(planner *t, cdmpp_err *err) {
     cd_offload_net_plan *o = t->p.out;
     memcpy(t->joint, o->joint, t->p.r->n_group * sizeof *t->joint);
-    CD_TRY(cd_offload_net_problem(&t->p, t->joint, &o->arena, &o->part, t->at, err));
+    CD_TRY(offload_net_problem(&t->p, t->joint, &o->arena, &o->part, t->at, err));
     to_problem(t, o->where);
     memcpy(o->at_where, t->at_where, o->part.n_op * sizeof *o->at_where);
     for (uint32_t g = 0; g < t->p.r->n_group; g++) o->at[g] = t->at[t->p.base + g];

@@ -22,21 +22,10 @@ typedef struct cd_offload_net {
     bool *home; /* (n_group) sent home */
 } cd_offload_net;
 
-/* Fills nodes, times, links and edges from p->a and p->r. Errors: ERANGE (a time that is NaN or
- * negative), EINVALID (a link), ESCHEMA, ENOMEM. */
-cdmpp_status cd_offload_net_make(cd_offload_net *p, cdmpp_err *err);
-/* The placement problem where joint[g] (UINT32_MAX: none) says which groups are one; at (n):
- * operator of each node. In arena `to`. */
-cdmpp_status cd_offload_net_problem(const cd_offload_net *p, const uint32_t *joint, cd_arena *to,
-                                    cd_place_problem *part, uint32_t *at, cdmpp_err *err);
-/* May all groups of this joint match run on its device? Not if one of them was sent home or placed
- * elsewhere. */
-bool cd_offload_net_joint_is_open(const cd_offload_net *p, uint32_t joint);
 /* May group g be on device d by itself? */
 bool cd_offload_net_allows(const cd_offload_net *p, uint32_t g, uint32_t d);
 
 /* report: regions, boundary and reasons of out->where, out->joint, out->part. explain: the reason
  * of one region. Errors: ENOMEM, those of placement.h. */
 cdmpp_status cd_offload_net_report(cd_offload_net *p, cdmpp_err *err);
-cdmpp_status cd_offload_net_explain(cd_offload_net *p, uint32_t region, cdmpp_err *err);
 #endif

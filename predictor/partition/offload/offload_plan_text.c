@@ -156,7 +156,7 @@ static void say(const cd_offload_net *p, const cd_offload_region *x, uint32_t d,
 
 /* The reason compares with the best alternative: the device that could take most groups of the
  * region, and of those the one with the least extra time. */
-cdmpp_status cd_offload_net_explain(cd_offload_net *p, uint32_t region, cdmpp_err *err) {
+static cdmpp_status offload_net_explain(cd_offload_net *p, uint32_t region, cdmpp_err *err) {
     cd_offload_region *x = &p->out->region[region];
     uint32_t *where = CD_NEWN(&p->own, uint32_t, (size_t)p->out->part.n_op + 1), best = UINT32_MAX;
     other o, least = {0};
@@ -184,6 +184,6 @@ cdmpp_status cd_offload_net_report(cd_offload_net *p, cdmpp_err *err) {
     if (!st) st = make_regions(p, &r, err);
     cd_place_regions_free(&r);
     if (!st) st = make_boundary(p, err);
-    for (uint32_t k = 0; k < p->out->n_region && !st; k++) st = cd_offload_net_explain(p, k, err);
+    for (uint32_t k = 0; k < p->out->n_region && !st; k++) st = offload_net_explain(p, k, err);
     return st;
 }

@@ -59,7 +59,4 @@ struct cd_offload_rules {
     cd_offload_rule *rule;
 };
 
-bool cd_offload_among(const char *list, const char *word); /* "a|b" has the word */
-/* its conditions on link (1 ..); 0: a single operator */
-bool cd_offload_meets(const cd_offload_rule *r, const cd_offload_op *o, uint32_t link);
 #endif

@@ -101,8 +101,9 @@ static uint32_t advance(branch *b, uint32_t i) {
     return isinf(b->end[k]) || below(b, i + 1) >= b->span * (1 - 1e-12) ? i : i + 1;
 }
 
-cdmpp_status cd_place_bound(cd_place_net *g, uint64_t effort, uint32_t *where, double *span,
-                            double *bound, bool *exact, cdmpp_err *err) {
+/* The makespan: from `where` (of *span) to a better one; *bound below all. Errors: ENOMEM. */
+static cdmpp_status place_bound(cd_place_net *g, uint64_t effort, uint32_t *where, double *span,
+                                double *bound, bool *exact, cdmpp_err *err) {
     branch b = {.g = g, .best = where, .span = *span};
     CD_TRY(branch_start(&b, err));
     *bound = below(&b, 0) * (1 - 1e-12); /* sums in another order */
@@ -173,7 +174,7 @@ static double would_end(const cd_place_net *g, const uint32_t *where, const doub
     return start + cd_place_seconds(g->p, k, d);
 }
 
-cdmpp_status cd_place_list_schedule(cd_place_net *g, uint32_t *where, cdmpp_err *err) {
+static cdmpp_status place_list_schedule(cd_place_net *g, uint32_t *where, cdmpp_err *err) {
     const cd_place_problem *p = g->p;
     ranked *r = CD_NEWN(g->a, ranked, (size_t)p->n_op + 1);
     double *rank = CD_NEWN(g->a, double, (size_t)p->n_op + 1),
@@ -258,8 +259,8 @@ static cdmpp_status one_pass(searcher *s, const uint32_t *path, uint32_t n, uint
 /* Only operators on the critical path of the replay are moved: no other move can shorten the
  * makespan. A better placement has another path, so the round ends there and the next one begins
  * with a new replay. The search stops after a round without a better placement. */
-cdmpp_status cd_place_local_search(cd_place_net *g, uint64_t effort, uint32_t *where, double *span,
-                                   cdmpp_err *err) {
+static cdmpp_status place_local_search(cd_place_net *g, uint64_t effort, uint32_t *where,
+                                       double *span, cdmpp_err *err) {
     searcher s = {.g = g, .where = where, .span = span};
     const uint64_t end = g->looked + effort;
     bool any = isfinite(*span);
@@ -366,14 +367,14 @@ static cdmpp_status best_sum(solver *s, uint64_t effort, cdmpp_err *err) {
 static cdmpp_status best_span(solver *s, uint64_t effort, cdmpp_err *err) {
     enum { SMALL = 24 };
     CD_TRY(best_sum(s, effort / 20, err));
-    CD_TRY(cd_place_list_schedule(&s->g, s->now, err));
+    CD_TRY(place_list_schedule(&s->g, s->now, err));
     CD_TRY(offer(s, "list", err));
     const bool small = s->g.p->n_op <= SMALL;
     double was = s->cost;
-    CD_TRY(cd_place_local_search(&s->g, small ? effort / 20 : effort, s->best, &s->cost, err));
+    CD_TRY(place_local_search(&s->g, small ? effort / 20 : effort, s->best, &s->cost, err));
     if (s->cost < was) s->method = "list and search";
     was = s->cost;
-    CD_TRY(cd_place_bound(&s->g, small ? effort : 0, s->best, &s->cost, &s->bound, &s->exact, err));
+    CD_TRY(place_bound(&s->g, small ? effort : 0, s->best, &s->cost, &s->bound, &s->exact, err));
     if (s->exact || s->cost < was) s->method = "branch and bound";
     if (s->exact) s->bound = s->cost;
     return CDMPP_OK;

@@ -19,8 +19,4 @@ typedef struct cd_place_cut_arc {
     int64_t there, back; /* >= 0; together below 2^62 over all arcs */
 } cd_place_cut_arc;
 
-/* side (n_node). Errors: ENOMEM. */
-cdmpp_status cd_place_cut_solve(const cd_place_cut_arc *arc, uint32_t n_arc, uint32_t n_node,
-                                uint32_t source, uint32_t sink, bool *side, int64_t *flow,
-                                cdmpp_err *err);
 #endif

@@ -54,10 +54,4 @@ cdmpp_status cd_place_solve_by_cut(cd_place_net *g, uint32_t *where, cdmpp_err *
  * ENOMEM. */
 cdmpp_status cd_place_solve_by_elimination(cd_place_net *g, uint64_t effort, uint32_t *where,
                                            bool *exact, cdmpp_err *err);
-/* The makespan: from `where` (of *span) to a better one; *bound below all. Errors: ENOMEM. */
-cdmpp_status cd_place_bound(cd_place_net *g, uint64_t effort, uint32_t *where, double *span,
-                            double *bound, bool *exact, cdmpp_err *err);
-cdmpp_status cd_place_list_schedule(cd_place_net *g, uint32_t *where, cdmpp_err *err);
-cdmpp_status cd_place_local_search(cd_place_net *g, uint64_t effort, uint32_t *where, double *span,
-                                   cdmpp_err *err);
 #endif

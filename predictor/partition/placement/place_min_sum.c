@@ -86,9 +86,10 @@ static int64_t blocking(net *g) {
     }
 }
 
-cdmpp_status cd_place_cut_solve(const cd_place_cut_arc *arc, uint32_t n_arc, uint32_t n_node,
-                                uint32_t source, uint32_t sink, bool *side, int64_t *flow,
-                                cdmpp_err *err) {
+/* side (n_node). Errors: ENOMEM. */
+static cdmpp_status place_cut_solve(const cd_place_cut_arc *arc, uint32_t n_arc, uint32_t n_node,
+                                    uint32_t source, uint32_t sink, bool *side, int64_t *flow,
+                                    cdmpp_err *err) {
     cd_arena own = {0};
     net g = {.n_node = n_node, .source = source, .sink = sink};
     const cdmpp_status st = build(&own, arc, n_arc, &g, err);
@@ -174,7 +175,7 @@ cdmpp_status cd_place_solve_by_cut(cd_place_net *g, uint32_t *where, cdmpp_err *
     int64_t flow;
     const uint32_t source = (uint32_t)n_node - 2, sink = source + 1;
     draw(g, &c, source, sink);
-    CD_TRY(cd_place_cut_solve(c.arc, c.n, (uint32_t)n_node, source, sink, side, &flow, err));
+    CD_TRY(place_cut_solve(c.arc, c.n, (uint32_t)n_node, source, sink, side, &flow, err));
     for (uint32_t k = 0; k < p->n_op; k++) where[k] = !side[k];
     g->looked += n_node;
     return CDMPP_OK;

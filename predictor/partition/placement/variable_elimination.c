@@ -28,7 +28,7 @@ typedef struct {
     uint64_t looked;
 } work;
 
-double cd_variable_elimination_cost(const cd_variable_elimination *p, const uint32_t *choice) {
+static double variable_elimination_cost(const cd_variable_elimination *p, const uint32_t *choice) {
     double sum = 0;
     for (uint32_t t = 0; t < p->n_table; t++) {
         size_t at = 0;
@@ -351,8 +351,8 @@ static cdmpp_status window(windows *w, uint32_t seed, size_t most, uint32_t *cho
         *looked += w->n_in;
         if (wide) continue;
         for (uint32_t i = 0; i < w->n_in; i++) now[i] = choice[w->list[i]];
-        const double was = cd_variable_elimination_cost(&sub, now),
-                     is = cd_variable_elimination_cost(&sub, next);
+        const double was = variable_elimination_cost(&sub, now),
+                     is = variable_elimination_cost(&sub, next);
         if (!(is < was) || (isfinite(was) && is >= was * (1 - 1e-13))) return CDMPP_OK;
         for (uint32_t i = 0; i < w->n_in; i++) choice[w->list[i]] = next[i];
         *better = true;

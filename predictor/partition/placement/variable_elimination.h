@@ -44,5 +44,4 @@ cdmpp_status cd_variable_elimination_solve(const cd_variable_elimination *p, siz
 cdmpp_status cd_variable_elimination_improve(const cd_variable_elimination *p, size_t most,
                                              uint64_t looks, uint32_t *choice, uint64_t *looked,
                                              cdmpp_err *err);
-double cd_variable_elimination_cost(const cd_variable_elimination *p, const uint32_t *choice);
 #endif

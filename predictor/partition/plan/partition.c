@@ -172,7 +172,8 @@ static cdmpp_status injected(const char *text, char *name, size_t n, unsigned *t
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_check_inject(const cd_texts *inject, cdmpp_err *err) {
+/* options.inject: whether each can be read; then what it asks for. */
+static cdmpp_status partition_check_inject(const cd_texts *inject, cdmpp_err *err) {
     char name[64];
     unsigned times;
     for (size_t k = 0; k < inject->n; k++)
@@ -321,7 +322,10 @@ static cdmpp_status measure(cd_partition *p, runs *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_measure(cd_partition *p, cdmpp_err *err) {
+/* The plan and the baselines, in turns. Where a baseline measured better than the plan, it is the
+ * plan from then on, and the verdict says so; the former plan is a baseline, "as predicted".
+ * Errors: those of cd_plan_run_open; a baseline that cannot be run is left out. */
+static cdmpp_status partition_measure(cd_partition *p, cdmpp_err *err) {
     const size_t most = (size_t)p->n_base + 1;
     runs r = {.run = CD_NEWN(&p->arena, cd_plan_run *, most),
               .plan = CD_NEWN(&p->arena, const cd_shard_plan *, most),
@@ -633,7 +637,7 @@ cdmpp_status cd_partition_check(const cd_partition_options *o, cdmpp_err *err) {
     if (o->plan) CD_TRY(check_given(o, err));
     if (!o->run && (o->budget_s > 0 || o->inject.n || o->ignore_load))
         return CD_FAIL(err, EUSAGE, "--budget, --inject and --ignore-load are about --run");
-    return cd_partition_check_inject(&o->inject, err);
+    return partition_check_inject(&o->inject, err);
 }
 
 /* Under rules the regions that are reported become sources, else those of the plan. */
@@ -656,6 +660,6 @@ cdmpp_status cd_partition_compute(cd_partition *p, cdmpp_err *err) {
     if (o->goal >= 0 || o->lp) CD_TRY(cd_partition_place(p, err));
     CD_TRY(rules(p, err));
     if (o->stages >= 0) CD_TRY(cd_partition_stages(p, err));
-    if (o->run) CD_TRY(cd_partition_measure(p, err));
+    if (o->run) CD_TRY(partition_measure(p, err));
     return o->run && o->stages >= 0 ? cd_partition_stage_run(p, err) : CDMPP_OK;
 }

@@ -217,10 +217,6 @@ cdmpp_status cd_partition_make(cd_partition *p, cdmpp_err *err);
 cdmpp_status cd_partition_place(cd_partition *p, cdmpp_err *err);
 /* Errors: ESCHEMA (an operator without a time), those of cd_stage_search */
 cdmpp_status cd_partition_stages(cd_partition *p, cdmpp_err *err);
-/* The plan and the baselines, in turns. Where a baseline measured better than the plan, it is the
- * plan from then on, and the verdict says so; the former plan is a baseline, "as predicted".
- * Errors: those of cd_plan_run_open; a baseline that cannot be run is left out. */
-cdmpp_status cd_partition_measure(cd_partition *p, cdmpp_err *err);
 /* Stages on this machine, beside one operator after the other, values compared. check: before
  * anything is run. Errors: EUSAGE (a device that is no processor). */
 cdmpp_status cd_partition_stage_run_check(const cd_partition *p, cdmpp_err *err);

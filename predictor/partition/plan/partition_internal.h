@@ -13,8 +13,6 @@ cdmpp_status cd_partition_answers(cd_partition *p, cdmpp_err *err);
 const char *cd_partition_of_device(const char *text, const char *name);
 /* Seconds of shards: schedules, threads, cost. */
 cdmpp_status cd_partition_costs(cd_partition *p, cdmpp_err *err);
-/* options.inject: whether each can be read; then what it asks for. */
-cdmpp_status cd_partition_check_inject(const cd_texts *inject, cdmpp_err *err);
 /* options.run: the process that measures. First of all, because it forks. */
 cdmpp_status cd_partition_measure_open(cd_partition *p, cdmpp_err *err);
 /* options.run: looks how much of each device's processor others use, and lets the plan count with
@@ -29,8 +27,6 @@ bool cd_partition_was_there(const cd_partition *p, uint32_t k);
 void cd_partition_say_stand_in(const cd_partition *p, uint32_t k);
 void cd_partition_say_costs(const cd_partition *p, uint32_t k);
 /* The fit of what a network costs on that device, or on its stand-in. NULL: there is none. */
-CD_KEEP const cd_network_cost_fit *cd_partition_network_cost(const cd_partition *p,
-                                                             const cd_shard_plan_source *s);
 void cd_partition_say_models(const cd_partition *p);
 /* Where devices of the plan prefer two layouts of images: which one it has, and that this is a
  * matter of their order. Needs p->net. */
@@ -57,33 +53,13 @@ cdmpp_status cd_partition_keep(cd_partition *p, uint32_t k, cdmpp_err *err);
 /* After a run: what was measured into the plan's verdict. Errors: ENOMEM. */
 cdmpp_status cd_partition_verdict(cd_partition *p, cdmpp_err *err);
 /* ---- stages ---- */
-/* Arrays of a network's operators, all zero, in `a`. Errors: ENOMEM. */
-cdmpp_status cd_partition_staging_new(cd_partition_staging *s, const cd_network_loaded *l,
-                                      const cd_shard_net *net, cd_arena *a, cdmpp_err *err);
-void cd_partition_staging_free(cd_partition_staging *s);
-/* Seconds and bytes of an operator. Needs s->cost. Errors: ESCHEMA (nobody knows), those of
- * cd_shard_cost_time. */
-cdmpp_status cd_partition_staging_time(const cd_partition *p, cd_partition_staging *s, uint32_t op,
-                                       cdmpp_err *err);
-/* The stages of each block, in `a`. Needs block, solo_s and bytes. Errors: those of
- * cd_stage_search. */
-cdmpp_status cd_partition_staging_search(const cd_partition *p, cd_partition_staging *s,
-                                         uint32_t n_block, cd_arena *a, cdmpp_err *err);
 /* Which convolutions to merge: p->merged. Needs p->plain. Errors: those of cd_merge_apply, of
  * loading a network and of scoring; EIO (options.save_merged). */
-cdmpp_status cd_partition_merges(cd_partition *p, cdmpp_err *err);
 void cd_partition_merged_free(cd_partition_merged *m);
 /* Operators, layout and tasks for the target of the first device; graph NULL: options.network, else
  * it is taken. Errors: those of cd_network_load. */
 cdmpp_status cd_partition_network(const cd_partition *p, cd_graph *graph, cd_network_loaded *out,
                                   cdmpp_err *err);
-/* Adds the schedules of these keys (n, sorted, each once) from the files of the options. Errors:
- * those of the readers. */
-cdmpp_status cd_partition_schedules(cd_partition *p, const char *const *key, size_t n,
-                                    cdmpp_err *err);
-/* Scores the operators of a network. Errors: those of cd_shard_cost_new. */
-cdmpp_status cd_partition_cost(cd_partition *p, const cd_shard_net *net, const cd_network_loaded *l,
-                               cd_shard_cost **out, cdmpp_err *err);
 /* options.plan: whether nothing but that plan is needed, so that no cost model has to answer. */
 bool cd_partition_needs_times(const cd_partition_options *o);
 #endif

@@ -36,8 +36,9 @@ static cdmpp_status graph(const cd_shard_net *n, cd_arena *a, cd_stage_graph *g,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_staging_new(cd_partition_staging *s, const cd_network_loaded *l,
-                                      const cd_shard_net *net, cd_arena *a, cdmpp_err *err) {
+/* Arrays of a network's operators, all zero, in `a`. Errors: ENOMEM. */
+static cdmpp_status partition_staging_new(cd_partition_staging *s, const cd_network_loaded *l,
+                                          const cd_shard_net *net, cd_arena *a, cdmpp_err *err) {
     *s = (cd_partition_staging){.loaded = l, .net = net};
     s->block = CD_NEWN(a, uint32_t, (size_t)net->n_op + 1);
     s->solo_s = CD_NEWN(a, double, (size_t)net->n_op + 1);
@@ -48,14 +49,17 @@ cdmpp_status cd_partition_staging_new(cd_partition_staging *s, const cd_network_
                : CD_FAIL(err, ENOMEM, "%u operators", net->n_op);
 }
 
-void cd_partition_staging_free(cd_partition_staging *s) {
+static void partition_staging_free(cd_partition_staging *s) {
     for (uint32_t k = 0; k < s->n_stage; k++) cd_stage_plan_free(&s->stage[k].plan);
     s->n_stage = 0;
 }
 
-/* The units of a stage are alike: times are those of the first device. */
-cdmpp_status cd_partition_staging_time(const cd_partition *p, cd_partition_staging *s, uint32_t op,
-                                       cdmpp_err *err) {
+/* Seconds and bytes of an operator. Needs s->cost. Errors: ESCHEMA (nobody knows), those of
+ * cd_shard_cost_time.
+ *
+ * The units of a stage are alike: times are those of the first device. */
+static cdmpp_status partition_staging_time(const cd_partition *p, cd_partition_staging *s,
+                                           uint32_t op, cdmpp_err *err) {
     cd_shard_plan_estimate a = {0};
     CD_TRY(cd_shard_cost_time(s->cost, op, 0, NULL, &a, err));
     s->solo_s[op] = a.seconds + p->machine.device[0].launch_s;
@@ -131,8 +135,10 @@ static cdmpp_status one_block(const cd_partition *p, cd_partition_staging *s,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_staging_search(const cd_partition *p, cd_partition_staging *s,
-                                         uint32_t n_block, cd_arena *a, cdmpp_err *err) {
+/* The stages of each block, in `a`. Needs block, solo_s and bytes. Errors: those of
+ * cd_stage_search. */
+static cdmpp_status partition_staging_search(const cd_partition *p, cd_partition_staging *s,
+                                             uint32_t n_block, cd_arena *a, cdmpp_err *err) {
     cd_stage_graph g;
     uint32_t *local = CD_NEWN(a, uint32_t, (size_t)s->net->n_op + 1);
     s->stage = CD_NEWN(a, cd_partition_stage, (size_t)n_block + 1);
@@ -185,22 +191,24 @@ static cdmpp_status find_iterations(cd_partition *p, cd_partition_staging *s, cd
     return st;
 }
 
+static cdmpp_status partition_merges(cd_partition *p, cdmpp_err *err);
+
 /* 24 operators a block: the search takes seconds beyond that. Blocks run one after the other, so
  * their times add up. */
 cdmpp_status cd_partition_stages(cd_partition *p, cdmpp_err *err) {
     cd_partition_staging *s = &p->plain;
     cd_stage_graph g;
     uint32_t n_block = 0;
-    CD_TRY(cd_partition_staging_new(s, &p->loaded, &p->net, &p->arena, err));
+    CD_TRY(partition_staging_new(s, &p->loaded, &p->net, &p->arena, err));
     s->cost = p->cost;
-    for (uint32_t k = 0; k < p->net.n_op; k++) CD_TRY(cd_partition_staging_time(p, s, k, err));
+    for (uint32_t k = 0; k < p->net.n_op; k++) CD_TRY(partition_staging_time(p, s, k, err));
     const double begun = cd_clock_wall();
     CD_TRY(graph(&p->net, &p->arena, &g, err));
     CD_TRY(cd_stage_blocks(&g, 24, s->block, &n_block, err));
     if (p->o->stages == CD_PARTITION_STAGES_SPLIT) CD_TRY(find_iterations(p, s, err));
-    CD_TRY(cd_partition_staging_search(p, s, n_block, &p->arena, err));
+    CD_TRY(partition_staging_search(p, s, n_block, &p->arena, err));
     if (p->o->stages == CD_PARTITION_STAGES_MERGE || p->o->stages == CD_PARTITION_STAGES_BOTH)
-        CD_TRY(cd_partition_merges(p, err));
+        CD_TRY(partition_merges(p, err));
     p->stage_search_s = cd_clock_wall() - begun;
     return CDMPP_OK;
 }
@@ -251,10 +259,13 @@ static cdmpp_status keys(cd_partition *p, const char ***out, size_t *n, cdmpp_er
 
 static void on_bad(void *ctx, const cdmpp_err *why) { cd_log_err(ctx, CD_LOG_WARNING, why); }
 
-/* Files of schedules come before logs, and these before stores: the first that knows a task
+/* Adds the schedules of these keys (n, sorted, each once) from the files of the options. Errors:
+ * those of the readers.
+ *
+ * Files of schedules come before logs, and these before stores: the first that knows a task
  * decides. */
-cdmpp_status cd_partition_schedules(cd_partition *p, const char *const *key, size_t n,
-                                    cdmpp_err *err) {
+static cdmpp_status partition_schedules(cd_partition *p, const char *const *key, size_t n,
+                                        cdmpp_err *err) {
     const cd_partition_options *o = p->o;
     const cd_texts *const files[] = {&o->schedules, &o->records};
     const char *as = p->machine.device[0].as;
@@ -279,7 +290,7 @@ static cdmpp_status read_schedules(cd_partition *p, cdmpp_err *err) {
     size_t n;
     CD_TRY(cd_schedule_db_new(&p->schedules, err));
     CD_TRY(keys(p, &key, &n, err));
-    CD_TRY(cd_partition_schedules(p, key, n, err));
+    CD_TRY(partition_schedules(p, key, n, err));
     const size_t found = cd_schedule_db_count(p->schedules);
     if ((o->schedules.n || o->records.n || o->store.n) && found < n)
         cd_log_put(o->log, CD_LOG_WARNING,
@@ -289,8 +300,10 @@ static cdmpp_status read_schedules(cd_partition *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_cost(cd_partition *p, const cd_shard_net *net, const cd_network_loaded *l,
-                               cd_shard_cost **out, cdmpp_err *err) {
+/* Scores the operators of a network. Errors: those of cd_shard_cost_new. */
+static cdmpp_status partition_cost(cd_partition *p, const cd_shard_net *net,
+                                   const cd_network_loaded *l, cd_shard_cost **out,
+                                   cdmpp_err *err) {
     const cd_partition_options *o = p->o;
     const cd_shard_cost_options a = {.model = p->by,
                                      .schedules = p->schedules,
@@ -310,7 +323,7 @@ cdmpp_status cd_partition_cost(cd_partition *p, const cd_shard_net *net, const c
 cdmpp_status cd_partition_costs(cd_partition *p, cdmpp_err *err) {
     CD_TRY(read_schedules(p, err));
     CD_TRY(cd_threads_new(p->o->jobs, &p->pool, err));
-    return cd_partition_cost(p, &p->net, &p->loaded, &p->cost, err);
+    return partition_cost(p, &p->net, &p->loaded, &p->cost, err);
 }
 
 static void on_lines(void *ctx, const char *text) { cd_log_lines(ctx, CD_LOG_ERROR, text); }
@@ -382,7 +395,7 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
 void cd_partition_free(cd_partition *p) {
     if (p->run.done) cd_plan_run_result_free(&p->run.now);
     cd_partition_merged_free(&p->merged);
-    cd_partition_staging_free(&p->plain);
+    partition_staging_free(&p->plain);
     cd_place_plan_free(&p->placed);
     cd_shard_plan_free_all(p->base, p->n_base);
     cd_shard_plan_free(p->plan);
@@ -423,7 +436,7 @@ typedef struct {
 } merger;
 
 void cd_partition_merged_free(cd_partition_merged *m) {
-    cd_partition_staging_free(&m->in);
+    partition_staging_free(&m->in);
     cd_shard_cost_free(m->in.cost);
     cd_network_load_free(&m->loaded);
     cd_arena_free(&m->arena);
@@ -476,12 +489,12 @@ static cdmpp_status score(merger *m, cd_partition_merged *c, cdmpp_err *err) {
     size_t once = 0;
     for (size_t i = 0; i < n_key; i++)
         if (!i || strcmp(key[i], key[once - 1]) != 0) key[once++] = key[i];
-    if (once) CD_TRY(cd_partition_schedules(m->p, key, once, err));
-    CD_TRY(cd_partition_cost(m->p, net, &c->loaded, &c->in.cost, err));
+    if (once) CD_TRY(partition_schedules(m->p, key, once, err));
+    CD_TRY(partition_cost(m->p, net, &c->loaded, &c->in.cost, err));
     CD_TRY(cd_shard_cost_prepare(c->in.cost, want, n, err));
     for (size_t i = 0; i < n; i++) {
         const uint32_t k = want[i].op;
-        CD_TRY(cd_partition_staging_time(m->p, &c->in, k, err));
+        CD_TRY(partition_staging_time(m->p, &c->in, k, err));
         CD_TRY(learn(m, net->op[k].key, c->in.solo_s[k], c->in.bytes[k], err));
     }
     for (uint32_t k = 0; k < net->n_op; k++) {
@@ -518,10 +531,10 @@ static cdmpp_status open_merged(merger *m, const cd_merge_set *set, uint32_t n,
     CD_TRY(cd_merge_apply(m->g, set, n, &g, &c->origin, err));
     CD_TRY(cd_partition_network(m->p, g, &c->loaded, err));
     CD_TRY(cd_plan_run_shard_net(&c->loaded, &c->arena, &c->net, err));
-    CD_TRY(cd_partition_staging_new(&c->in, &c->loaded, &c->net, &c->arena, err));
+    CD_TRY(partition_staging_new(&c->in, &c->loaded, &c->net, &c->arena, err));
     blocks(m, c);
     CD_TRY(score(m, c, err));
-    return cd_partition_staging_search(m->p, &c->in, m->p->plain.n_stage, &c->arena, err);
+    return partition_staging_search(m->p, &c->in, m->p->plain.n_stage, &c->arena, err);
 }
 
 /* ---- the choice ---- */
@@ -642,7 +655,9 @@ static cdmpp_status keep(merger *m, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_merges(cd_partition *p, cdmpp_err *err) {
+/* Which convolutions to merge: p->merged. Needs p->plain. Errors: those of cd_merge_apply, of
+ * loading a network and of scoring; EIO (options.save_merged). */
+static cdmpp_status partition_merges(cd_partition *p, cdmpp_err *err) {
     merger m = {.p = p, .g = p->loaded.source, .best_s = p->plain.stages_s};
     cdmpp_status st = learn_all(&m, &p->plain, err);
     if (!st) st = cd_merge_find(m.g, &m.own, &m.found, &m.n_found, err);

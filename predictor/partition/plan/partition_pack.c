@@ -102,7 +102,8 @@ static cdmpp_status compare(cd_partition_pack *p, const cd_program_select *s, cd
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_pack_run(cd_partition_pack *p, cdmpp_err *err) {
+/* Compiles and measures the programs, plans again by what was measured, and measures all ways. */
+static cdmpp_status partition_pack_run(cd_partition_pack *p, cdmpp_err *err) {
     cd_program_select *s = NULL;
     cdmpp_status st = pick(p, &s, err);
     if (!st) st = check(p, s, err);
@@ -278,5 +279,5 @@ cdmpp_status cd_partition_pack_make(const cd_partition_pack_options *o, cd_parti
     p->way[CD_PACK_ONE_THREAD].predicted_s = p->calls.single_s;
     p->way[CD_PACK_ONE_BEHIND_THE_OTHER].predicted_s = p->calls.serial_s;
     p->way[CD_PACK_PLAN].predicted_s = p->calls.makespan_s;
-    return o->network.run ? cd_partition_pack_run(p, err) : CDMPP_OK;
+    return o->network.run ? partition_pack_run(p, err) : CDMPP_OK;
 }

@@ -60,7 +60,9 @@ void cd_partition_rules_close(cd_partition_rules *o) {
  * waits. */
 static const double IN_PLACE = 1e18;
 
-uint32_t cd_partition_links(const cd_machine *m, cd_place_link *to) {
+/* Links between the devices of a machine for a placement, to[] has room for n * n; how many.
+ * Devices of one memory have one that copies nothing: the reader only waits. */
+static uint32_t partition_links(const cd_machine *m, cd_place_link *to) {
     uint32_t n = 0;
     for (uint32_t a = 0; a < m->n; a++)
         for (uint32_t b = 0; b < m->n; b++) {
@@ -111,7 +113,7 @@ static cdmpp_status place(cd_partition_rules *o, cd_shard_plan_time *time, void 
     const cd_offload_plan_options a = {.rules = &o->rules,
                                        .seconds = seconds,
                                        .link = link,
-                                       .n_link = cd_partition_links(m, link),
+                                       .n_link = partition_links(m, link),
                                        .rate = own ? cd_link_bandwidth(own) : 0,
                                        .start_s = m->device[0].launch_s,
                                        .layout = layout_of(&o->rules),
@@ -292,7 +294,7 @@ static cdmpp_status build(builder *m, cdmpp_err *err) {
     m->problem.n_op = n->n_op;
     m->problem.n_device = D;
     values(m);
-    m->problem.n_link = cd_partition_links(&p->machine, m->link);
+    m->problem.n_link = partition_links(&p->machine, m->link);
     m->problem.op = m->op;
     m->problem.value = m->value;
     m->problem.to = m->to;

@@ -40,7 +40,4 @@ cdmpp_status cd_partition_rules_place(cd_partition_rules *o, cd_shard_plan_time 
 cdmpp_status cd_partition_rules_emit(cd_partition_rules *o, const cd_shard_plan *plan,
                                      cd_shard_plan_time *time, void *ctx, cd_shard_cost *cost,
                                      const char *dir, cd_log *log, cdmpp_err *err);
-/* Links between the devices of a machine for a placement, to[] has room for n * n; how many.
- * Devices of one memory have one that copies nothing: the reader only waits. */
-uint32_t cd_partition_links(const cd_machine *m, cd_place_link *to);
 #endif

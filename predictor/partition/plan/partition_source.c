@@ -61,8 +61,9 @@ void cd_partition_say_stand_in(const cd_partition *p, uint32_t k) {
     else say_another(p, s, as);
 }
 
-const cd_network_cost_fit *cd_partition_network_cost(const cd_partition *p,
-                                                     const cd_shard_plan_source *s) {
+/* The fit of what a network costs on that device, or on its stand-in. NULL: there is none. */
+static const cd_network_cost_fit *partition_network_cost(const cd_partition *p,
+                                                         const cd_shard_plan_source *s) {
     if (!s->as) return NULL;
     const cd_device *about = cd_model_set_device(&p->models, s->as);
     const char *stands = s->scaled ? NULL : s->stands;
@@ -73,7 +74,7 @@ const cd_network_cost_fit *cd_partition_network_cost(const cd_partition *p,
 void cd_partition_say_costs(const cd_partition *p, uint32_t k) {
     const cd_shard_plan_source *s = &p->source[k];
     const cd_device *about = s->as ? cd_model_set_device(&p->models, s->as) : NULL;
-    const cd_network_cost_fit *fit = cd_partition_network_cost(p, s);
+    const cd_network_cost_fit *fit = partition_network_cost(p, s);
     const char *lender = cd_network_cost_lender(fit, s->as, about);
     const char *as = lender       ? lender
                      : !fit       ? NULL
@@ -512,7 +513,7 @@ static void without_fit(cd_partition *p, uint32_t k) {
     const bool other = p->models.guessed && d->as == p->host; /* the name is that of its stand-in */
     if (!d->as || !cd_partition_needs_times(p->o)) return;
     const cd_device *about = cd_model_set_device(&p->models, d->as);
-    const cd_network_cost_fit *fit = cd_partition_network_cost(p, &p->source[k]);
+    const cd_network_cost_fit *fit = partition_network_cost(p, &p->source[k]);
     const char *as = fit ? cd_model_set_stands(&p->models, d->as) : NULL;
     const bool here = !other && fit && fit->here && cd_network_cost_names(fit, d->as);
     const bool lent = other || as || cd_network_cost_lender(fit, d->as, about);

@@ -15,7 +15,8 @@
 
 enum { KEY = 10 };
 
-void cd_partition_report_shares(const cd_partition *p, const cd_shard_plan_op *op, cd_buf *b) {
+/* Where an operator runs: "H cpu0 0..27, ocl0 27..56". */
+static void partition_report_shares(const cd_partition *p, const cd_shard_plan_op *op, cd_buf *b) {
     if (op->dim && op->dim[0]) cd_buf_putf(b, "%s ", op->dim);
     for (uint32_t k = 0; k < op->n_part; k++) {
         const cd_shard_plan_part *r = &op->part[k];
@@ -66,7 +67,7 @@ static void put_op_ops(const cd_partition *p, uint32_t k, cd_buf *b) {
         cd_units_put_seconds_wide(b, p->run.now.step[k].seconds);
     }
     cd_buf_putf(b, "  %-20.20s %-28.28s  ", o->type ? o->type : "", o->name ? o->name : "");
-    cd_partition_report_shares(p, o, b);
+    partition_report_shares(p, o, b);
     cd_buf_puts(b, "\n");
 }
 
@@ -97,9 +98,11 @@ static void put_list(const cd_partition *p, const ranked *r, uint32_t n, bool ex
     }
 }
 
-/* With reasons, or after a run, all operators in the order of the network; else the first few by
+/* Operators: those that matter, or all with reasons.
+ *
+ * With reasons, or after a run, all operators in the order of the network; else the first few by
  * what splitting could save. */
-void cd_partition_report_ops(const cd_partition *p, bool explain, cd_buf *b) {
+static void partition_report_ops(const cd_partition *p, bool explain, cd_buf *b) {
     const uint32_t n = p->plan->n_op;
     const bool all = explain || p->run.done;
     ranked *r = cd_mem_alloc(((size_t)n + 1) * sizeof *r);
@@ -276,7 +279,7 @@ void cd_partition_report_text(const cd_partition *p, bool explain, cd_buf *b) {
     put_copies(p, b);
     if (p->has_placed) put_placed(p, b);
     if (p->run.done) put_run(p, b);
-    cd_partition_report_ops(p, explain, b);
+    partition_report_ops(p, explain, b);
     if (p->o->stages >= 0) cd_partition_report_stages(p, explain, b);
     if (!p->o->rules) return;
     cd_buf_puts(b, "\nwhole operators under the rules\n");
@@ -424,7 +427,7 @@ static cdmpp_status put_cases(const cd_partition *p, cd_buf *b, cdmpp_err *err) 
 static void put_op(const cd_partition *p, uint32_t k, cd_buf *b) {
     const cd_shard_plan_op *o = &p->plan->op[k];
     cd_buf where = {0};
-    cd_partition_report_shares(p, o, &where);
+    partition_report_shares(p, o, &where);
     cd_buf_puts(b, "{\"name\":");
     cd_timeline_page_text(b, o->name);
     cd_buf_puts(b, ",\"type\":");

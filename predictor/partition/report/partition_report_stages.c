@@ -214,7 +214,8 @@ static void json_merged(const cd_partition_merged *m, cd_json_writer *w) {
     cd_json_write_close(w, '}');
 }
 
-void cd_partition_report_stages_json(const cd_partition *p, cd_json_writer *w) {
+/* a member */
+static void partition_report_stages_json(const cd_partition *p, cd_json_writer *w) {
     cd_json_write_key(w, "stages"), cd_json_write_open(w, '{');
     cd_json_write_member_str(w, "strategy", HOW[p->o->stages]);
     cd_json_write_member_real(w, "search_s", p->stage_search_s);
@@ -375,7 +376,7 @@ void cd_partition_report_json(const cd_partition *p, cd_buf *out) {
     put_plan(p, &w);
     put_bases(p, &w);
     if (p->has_placed) put_placed(p, &w);
-    if (p->o->stages >= 0) cd_partition_report_stages_json(p, &w);
+    if (p->o->stages >= 0) partition_report_stages_json(p, &w);
     if (p->run.done) put_run_json(p, &w);
     if (p->rules.placed) cd_offload_plan_json(&p->rules.plan, &offload);
     if (p->o->rules) put_other("offload", &offload, &w);

@@ -465,10 +465,6 @@ void cd_network_live_pass(cd_network_live *v, double *seconds) {
     cd_executor_pass(v->run, NULL, seconds);
 }
 
-uint32_t cd_network_live_results(const cd_network_live *v) {
-    return v->w->graph->n_output + v->w->n_observed;
-}
-
 const cd_workload_buffer *cd_network_live_result(const cd_network_live *v, uint32_t k) {
     return &v->w->buffer[v->w->output[k]];
 }

@@ -56,10 +56,9 @@ cdmpp_status cd_network_live_write(cd_network_live *v, uint32_t k, const void *f
                                    cdmpp_err *err);
 /* What it holds in memory, weights among it. */
 cd_executor_bytes_used cd_network_live_bytes(const cd_network_live *v);
-/* Results of the network, then observed tensors: how many, what they are, the content of the last
- * pass. */
-uint32_t cd_network_live_results(const cd_network_live *v);
+/* Result k of the network; behind the results, the observed tensors. */
 const cd_workload_buffer *cd_network_live_result(const cd_network_live *v, uint32_t k);
+/* Its content after the last pass. */
 cdmpp_status cd_network_live_read(const cd_network_live *v, uint32_t k, void *to, cdmpp_err *err);
 
 /* All results behind one another, (n) floats, the caller's to free (cd_mem_free). Errors:

@@ -31,9 +31,11 @@ static void copy_op(cd_arena *a, cd_shard_plan_op *o, uint32_t n_device, bool *b
     o->alone_s = o->alone_s ? bytes(a, o->alone_s, n_device, sizeof *o->alone_s, bad) : NULL;
 }
 
-/* `bad` collects failed allocations, so that one test at the end serves all copies. */
-cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, cd_shard_plan **out,
-                                    cdmpp_err *err) {
+/* plan_run_copy.c: a plan of one's own.
+ *
+ * `bad` collects failed allocations, so that one test at the end serves all copies. */
+static cdmpp_status plan_exec_plan_copy(const cd_shard_plan *from, cd_shard_plan **out,
+                                        cdmpp_err *err) {
     bool bad = false;
     cd_shard_plan *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "plan");
@@ -88,8 +90,9 @@ static cdmpp_status op_fits(const cd_shard_plan_op *p, const cd_shard_net_op *o,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_plan_exec_plan_fits(const cd_shard_plan *p, const cd_shard_net *net,
-                                    const cd_machine *m, cdmpp_err *err) {
+/* Does the plan fit network and machine? Errors: EINVALID, EUNSUPPORTED, EBACKEND. */
+static cdmpp_status plan_exec_plan_fits(const cd_shard_plan *p, const cd_shard_net *net,
+                                        const cd_machine *m, cdmpp_err *err) {
     if (p->n_op != net->n_op)
         return CD_FAIL(err, EINVALID, "the plan is of %u operators, the network has %u", p->n_op,
                        net->n_op);
@@ -164,7 +167,7 @@ static void take(cd_plan_exec_piece *p, cd_te_shard *t) {
     p->box = t->box;
 }
 
-/* n_piece grows before anything can fail, so that cd_plan_exec_free also frees the shards made so
+/* n_piece grows before anything can fail, so that plan_exec_free also frees the shards made so
  * far. */
 static cdmpp_status make_op(cd_plan_exec *m, const cd_shard_net_op *o, uint32_t k, cdmpp_err *err) {
     const cd_shard_plan_op *p = &m->plan->op[k];
@@ -189,7 +192,10 @@ static cdmpp_status make_op(cd_plan_exec *m, const cd_shard_net_op *o, uint32_t 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_plan_exec_pieces(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err) {
+/* plan_run_piece.c: pieces of all operators. Errors: EINVALID (a split axis or shares that the
+ * operator does not have). */
+static cdmpp_status plan_exec_pieces(cd_plan_exec *m, const cd_plan_run_options *a,
+                                     cdmpp_err *err) {
     const uint32_t n = m->plan->n_op;
     uint32_t all = 0;
     m->first = CD_NEWN(&m->arena, uint32_t, n + 1);
@@ -211,7 +217,7 @@ static void slow_all(const cd_plan_run *r, cd_plan_exec *m) {
         cd_multi_executor_slow(m->net, d, r->slow[m->is[d]]);
 }
 
-void cd_plan_exec_free(cd_plan_exec *m) {
+static void plan_exec_free(cd_plan_exec *m) {
     if (!m) return;
     cd_multi_executor_close(m->net);
     for (uint32_t k = 0; k < m->n_program; k++) cd_record_program_free(&m->program[k].job);
@@ -225,22 +231,25 @@ void cd_plan_exec_free(cd_plan_exec *m) {
     cd_mem_free(m);
 }
 
-/* Each step needs the one before: pieces give programs, programs give the actions, and buffers
+/* plan_run.c: what runs a plan, ready; and one pass, repeated by other devices where one fails.
+ * *anew (NULL: not wanted): by another plan.
+ *
+ * Each step needs the one before: pieces give programs, programs give the actions, and buffers
  * exist only after the executor is opened. */
-cdmpp_status cd_plan_exec_make(cd_plan_run *r, const cd_shard_plan *plan, cd_plan_exec **out,
-                               cdmpp_err *err) {
+static cdmpp_status plan_exec_make(cd_plan_run *r, const cd_shard_plan *plan, cd_plan_exec **out,
+                                   cdmpp_err *err) {
     const cd_plan_run_options *a = &r->ask;
     cd_plan_exec *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "plan");
-    cdmpp_status st = cd_plan_exec_plan_fits(plan, a->net, a->machine, err);
-    if (!st) st = cd_plan_exec_plan_copy(plan, &m->plan, err);
-    if (!st) st = cd_plan_exec_pieces(m, a, err);
+    cdmpp_status st = plan_exec_plan_fits(plan, a->net, a->machine, err);
+    if (!st) st = plan_exec_plan_copy(plan, &m->plan, err);
+    if (!st) st = plan_exec_pieces(m, a, err);
     if (!st) st = cd_plan_exec_programs(m, a, err);
     if (!st) st = cd_plan_exec_actions(m, r, err);
     if (!st) st = cd_multi_executor_open(&m->dn, &m->net, err);
     if (!st) st = cd_plan_exec_fill(m, a, err);
     if (st) {
-        cd_plan_exec_free(m);
+        plan_exec_free(m);
         return st;
     }
     slow_all(r, m);
@@ -252,7 +261,7 @@ cdmpp_status cd_plan_exec_make(cd_plan_run *r, const cd_shard_plan *plan, cd_pla
 
 void cd_plan_run_close(cd_plan_run *r) {
     if (!r) return;
-    cd_plan_exec_free(r->now);
+    plan_exec_free(r->now);
     cd_mem_free(r->want.value);
     cd_mem_free(r);
 }
@@ -272,7 +281,7 @@ cdmpp_status cd_plan_run_open(const cd_plan_run_options *a, cd_plan_run **out, c
     r->ask.plan = NULL; /* the caller's may go: ours is a copy */
     r->ask.expect = NULL;
     for (uint32_t k = 0; k < CD_MACHINE_DEVICES; k++) r->factor[k] = 1;
-    cdmpp_status st = cd_plan_exec_make(r, a->plan, &r->now, err);
+    cdmpp_status st = plan_exec_make(r, a->plan, &r->now, err);
     if (!st && a->check) st = cd_plan_exec_reference(r, err);
     else if (!st && a->expect && a->expect->want.value) st = expect_as(r, a->expect, err);
     if (st) cd_plan_run_close(r);
@@ -420,7 +429,7 @@ static uint32_t best_alive(const cd_plan_run *r, const cd_shard_plan_op *o, doub
 /* Operators with a part on a device that has failed go to another one, whole. */
 static cdmpp_status move_on(const cd_plan_run *r, cd_shard_plan **out, cdmpp_err *err) {
     cd_shard_plan *p;
-    CD_TRY(cd_plan_exec_plan_copy(r->now->plan, &p, err));
+    CD_TRY(plan_exec_plan_copy(r->now->plan, &p, err));
     for (uint32_t k = 0; k < p->n_op; k++) {
         cd_shard_plan_op *o = &p->op[k];
         if (!is_dead(r, o)) continue;
@@ -455,10 +464,10 @@ cdmpp_status cd_plan_exec_replan(cd_plan_run *r, cdmpp_err *err) {
     if (r->again || r->ask.cost) st = plan_again(r, &p, err);
     else st = CD_FAIL(err, EUSAGE, "nothing to plan again with");
     if (st && r->dead && st != CDMPP_ENOMEM && st != CDMPP_EINTERRUPTED) st = move_on(r, &p, err);
-    if (!st) st = cd_plan_exec_make(r, p, &m, err);
+    if (!st) st = plan_exec_make(r, p, &m, err);
     cd_shard_plan_free(p);
     if (st) return st;
-    cd_plan_exec_free(r->now);
+    plan_exec_free(r->now);
     r->now = m;
     r->replans++;
     return CDMPP_OK;

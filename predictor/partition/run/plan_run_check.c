@@ -93,9 +93,11 @@ static cdmpp_status draw_one(cd_record_maker *maker, cd_record *r, cd_record_pro
     return st;
 }
 
-cdmpp_status cd_plan_exec_plain_program(const cd_te_dag *dag, const char *key, const char *target,
-                                        bool gpu, cd_program *scratch, cd_record_program *out,
-                                        cdmpp_err *err) {
+/* A program without a schedule: C, or of a GPU's dialect the first that its rules give. Free the
+ * job after an error too. */
+static cdmpp_status plan_exec_plain_program(const cd_te_dag *dag, const char *key,
+                                            const char *target, bool gpu, cd_program *scratch,
+                                            cd_record_program *out, cdmpp_err *err) {
     const cd_task t = task_of(dag, key, target, gpu);
     static const double none[] = {0};
     cd_record_maker maker = {
@@ -160,8 +162,8 @@ static cdmpp_status make_code(const cd_plan_run_options *a, const cd_plan_exec_p
     out->scheduled = line != NULL;
     if (line) CD_TRY(scheduled(a, p, line, scratch, &out->job, err));
     else
-        CD_TRY(cd_plan_exec_plain_program(p->dag, p->key, target_of(d), is_opencl(d), scratch,
-                                          &out->job, err));
+        CD_TRY(plan_exec_plain_program(p->dag, p->key, target_of(d), is_opencl(d), scratch,
+                                       &out->job, err));
     if (!out->job.why.code) return CDMPP_OK;
     if (err) *err = out->job.why;
     return out->job.why.code;
@@ -326,14 +328,18 @@ cdmpp_status cd_plan_run_shard_net(const cd_network_loaded *l, cd_arena *a, cd_s
 const struct cd_workload_buffer *cd_plan_exec_buffer(const cd_network_loaded *l, uint32_t tensor) {
     return &l->work->buffer[tensor];
 }
-size_t cd_plan_exec_element_size(const cd_network_loaded *l, uint32_t tensor) {
+/* bytes of an element */
+static size_t plan_exec_element_size(const cd_network_loaded *l, uint32_t tensor) {
     return cd_expr_dtype_bytes(l->work->buffer[tensor].dtype);
 }
 
 /* ---- content ---- */
 
-cdmpp_status cd_plan_exec_content(const cd_network_loaded *l, const cd_shard_net *net,
-                                  uint32_t tensor, void *to, cdmpp_err *err) {
+/* plan_run_check.c. The content of an input or weight as a whole tensor, row-major, into `to`: it
+ * depends on the tensor's number, type, shape and fixed value only. Errors: EUNSUPPORTED (a type
+ * that cannot be filled). */
+static cdmpp_status plan_exec_content(const cd_network_loaded *l, const cd_shard_net *net,
+                                      uint32_t tensor, void *to, cdmpp_err *err) {
     const cd_workload_buffer *b = cd_plan_exec_buffer(l, tensor);
     const int64_t n = cd_graph_shape_elements(&b->shape);
     const bool ok = net->tensor[tensor].constant
@@ -348,13 +354,13 @@ cdmpp_status cd_plan_exec_content(const cd_network_loaded *l, const cd_shard_net
 
 static size_t bytes_of(const cd_network_loaded *l, uint32_t tensor) {
     return (size_t)cd_graph_shape_elements(&cd_plan_exec_buffer(l, tensor)->shape) *
-           cd_plan_exec_element_size(l, tensor);
+           plan_exec_element_size(l, tensor);
 }
 
 static cdmpp_status write_piece(cd_plan_exec *m, const cd_network_loaded *l,
                                 const cd_plan_exec_constant *c, const unsigned char *all,
                                 cdmpp_err *err) {
-    const size_t size = cd_plan_exec_element_size(l, c->tensor);
+    const size_t size = plan_exec_element_size(l, c->tensor);
     int64_t from[CD_BOX_RANK], to[CD_BOX_RANK], first = 0;
     unsigned char *piece = cd_mem_alloc((size_t)cd_box_elements(&c->box) * size + 1);
     if (!piece) return CD_FAIL(err, ENOMEM, "weight");
@@ -375,7 +381,7 @@ static cdmpp_status fill_tensor(cd_plan_exec *m, const cd_plan_run_options *a, u
     if (!wanted) return CDMPP_OK;
     unsigned char *all = cd_mem_alloc(bytes_of(a->loaded, t) + 8);
     if (!all) return CD_FAIL(err, ENOMEM, "tensor %.80s", a->net->tensor[t].name);
-    cdmpp_status st = cd_plan_exec_content(a->loaded, a->net, t, all, err);
+    cdmpp_status st = plan_exec_content(a->loaded, a->net, t, all, err);
     if (!st && is_input) st = cd_multi_executor_write(m->net, m->home[t], all, err);
     for (uint32_t k = 0; k < m->n_constant && !st; k++)
         if (m->constant[k].tensor == t) st = write_piece(m, a->loaded, &m->constant[k], all, err);
@@ -412,8 +418,8 @@ static cdmpp_status compile_plain(plain *p, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     for (uint32_t k = 0; k < w->n_task && !st; k++) {
         const cd_task *t = cd_task_registry_at(w->tasks, w->task[k].task);
-        st = cd_plan_exec_plain_program(t->dag, t->workload_key, "llvm -num-cores=1", false,
-                                        scratch, &p->job[k], err);
+        st = plan_exec_plain_program(t->dag, t->workload_key, "llvm -num-cores=1", false, scratch,
+                                     &p->job[k], err);
         if (!st && p->job[k].why.code) {
             if (err) *err = p->job[k].why;
             st = p->job[k].why.code;
@@ -466,7 +472,7 @@ static cdmpp_status write_all(plain *p, cd_executor *run, cdmpp_err *err) {
         if (net->tensor[t].from != CD_SHARD_NET_OUTSIDE) continue;
         void *all = cd_mem_alloc(bytes_of(p->a->loaded, t) + 8);
         if (!all) return CD_FAIL(err, ENOMEM, "tensor %.80s", net->tensor[t].name);
-        cdmpp_status st = cd_plan_exec_content(p->a->loaded, net, t, all, err);
+        cdmpp_status st = plan_exec_content(p->a->loaded, net, t, all, err);
         if (!st) st = cd_executor_write(run, t, all, err);
         cd_mem_free(all);
         CD_TRY(st);

@@ -93,32 +93,11 @@ static inline uint32_t cd_plan_exec_n_piece(const cd_shard_plan_op *o) {
 }
 /* the workload's buffer of a tensor, borrowed */
 const struct cd_workload_buffer *cd_plan_exec_buffer(const cd_network_loaded *l, uint32_t tensor);
-/* bytes of an element */
-size_t cd_plan_exec_element_size(const cd_network_loaded *l, uint32_t tensor);
 
-/* plan_run_copy.c: a plan of one's own. */
-cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, CD_GIVE cd_shard_plan **out,
-                                    cdmpp_err *err);
-/* Does the plan fit network and machine? Errors: EINVALID, EUNSUPPORTED, EBACKEND. */
-cdmpp_status cd_plan_exec_plan_fits(const cd_shard_plan *p, const cd_shard_net *net,
-                                    const cd_machine *m, cdmpp_err *err);
-/* plan_run_piece.c: pieces of all operators. Errors: EINVALID (a split axis or shares that the
- * operator does not have). */
-cdmpp_status cd_plan_exec_pieces(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
 /* plan_run_code.c: programs of all pieces, compiled and tried. */
 cdmpp_status cd_plan_exec_programs(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
-/* A program without a schedule: C, or of a GPU's dialect the first that its rules give. Free the
- * job after an error too. */
-cdmpp_status cd_plan_exec_plain_program(const cd_te_dag *dag, const char *key, const char *target,
-                                        bool gpu, cd_program *scratch, cd_record_program *out,
-                                        cdmpp_err *err);
 /* plan_run_net.c: buffers, actions. */
 cdmpp_status cd_plan_exec_actions(cd_plan_exec *m, const struct cd_plan_run *r, cdmpp_err *err);
-/* plan_run_check.c. The content of an input or weight as a whole tensor, row-major, into `to`: it
- * depends on the tensor's number, type, shape and fixed value only. Errors: EUNSUPPORTED (a type
- * that cannot be filled). */
-cdmpp_status cd_plan_exec_content(const cd_network_loaded *l, const cd_shard_net *net,
-                                  uint32_t tensor, void *to, cdmpp_err *err);
 /* Writes this content to all inputs and weights of the opened executor. Errors: also those of
  * cd_multi_executor_write, ENOMEM. */
 cdmpp_status cd_plan_exec_fill(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
@@ -132,11 +111,6 @@ cdmpp_status cd_plan_exec_compare(struct cd_plan_run *r, double *max_error, cdmp
  * multiplied by its factor. After an error r->now is as before. Errors: EBACKEND (no device is
  * left), EUSAGE (nothing to plan with), those of cd_shard_plan_make and cd_plan_exec_make. */
 cdmpp_status cd_plan_exec_replan(struct cd_plan_run *r, cdmpp_err *err);
-/* plan_run.c: what runs a plan, ready; and one pass, repeated by other devices where one fails.
- * *anew (NULL: not wanted): by another plan. */
-cdmpp_status cd_plan_exec_make(struct cd_plan_run *r, const cd_shard_plan *plan,
-                               CD_GIVE cd_plan_exec **out, cdmpp_err *err);
-void cd_plan_exec_free(CD_TAKE cd_plan_exec *m);
 cdmpp_status cd_plan_exec_pass(struct cd_plan_run *r, cd_multi_action_time **ran, double *total_s,
                                bool *anew, cdmpp_err *err);
 #endif

@@ -50,24 +50,4 @@ typedef struct cd_plan_exec_view {
     const cd_box *box;
 } cd_plan_exec_view;
 
-/* The buffer in which `device` reads the view; copies are added where needed. k->after gets the
- * actions to wait for. */
-cdmpp_status cd_plan_exec_read(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
-                               uint32_t *buffer, cdmpp_err *err);
-/* The buffer into which `device` writes the view. The writer is the action that is added next. */
-cdmpp_status cd_plan_exec_write(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
-                                uint32_t *buffer, cdmpp_err *err);
-/* All of a tensor in memory 0, in a row; copied for `device`. k->after gets the actions that put it
- * there. */
-cdmpp_status cd_plan_exec_home(cd_plan_exec_maker *k, uint32_t tensor, uint32_t device,
-                               uint32_t *buffer, cdmpp_err *err);
-/* The same, there before a pass. */
-cdmpp_status cd_plan_exec_input(cd_plan_exec_maker *k, uint32_t tensor, uint32_t *buffer,
-                                cdmpp_err *err);
-/* The buffer of a piece of a weight, cut before passes. */
-cdmpp_status cd_plan_exec_weight(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
-                                 uint32_t *buffer, cdmpp_err *err);
-/* An action after all that is on k->after, which is emptied. */
-cdmpp_status cd_plan_exec_add_action(cd_plan_exec_maker *k, cd_multi_action x, uint32_t part,
-                                     cdmpp_err *err);
 #endif

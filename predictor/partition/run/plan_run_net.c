@@ -31,9 +31,11 @@ static cdmpp_status wait_for(cd_plan_exec_maker *k, uint32_t action, cdmpp_err *
     return CDMPP_OK;
 }
 
-/* `action` and `of` have one capacity: it is noted when both have grown. */
-cdmpp_status cd_plan_exec_add_action(cd_plan_exec_maker *k, cd_multi_action x, uint32_t part,
-                                     cdmpp_err *err) {
+/* An action after all that is on k->after, which is emptied.
+ *
+ * `action` and `of` have one capacity: it is noted when both have grown. */
+static cdmpp_status plan_exec_add_action(cd_plan_exec_maker *k, cd_multi_action x, uint32_t part,
+                                         cdmpp_err *err) {
     cd_plan_exec *m = k->m;
     uint32_t cap = m->cap_action, *after = CD_NEWN(&m->arena, uint32_t, k->n_after + 1);
     if (!after || CD_GROW(m->action, m->dn.n_action, cap) ||
@@ -195,7 +197,7 @@ static cdmpp_status copy_box(cd_plan_exec_maker *k, uint32_t tensor, const cd_pl
     cdmpp_status st = wait_for(k, from->action, err);
     const uint32_t action = k->m->dn.n_action;
     if (!st)
-        st = cd_plan_exec_add_action(
+        st = plan_exec_add_action(
             k, (cd_multi_action){.name = t->name, .device = copier(k, a, b, device), .copy = c},
             CD_PLAN_EXEC_COPY, err);
     cd_mem_free(k->after);
@@ -343,15 +345,16 @@ static cdmpp_status read_odd(cd_plan_exec_maker *k, const cd_plan_exec_view *v, 
     memcpy(c.n, v->box->n, sizeof c.n);
     /* after all that its reader waits for by now: more than it must */
     const uint32_t action = k->m->dn.n_action;
-    CD_TRY(cd_plan_exec_add_action(k,
-                                   (cd_multi_action){.name = t->name, .device = device, .copy = c},
-                                   CD_PLAN_EXEC_COPY, err));
+    CD_TRY(plan_exec_add_action(k, (cd_multi_action){.name = t->name, .device = device, .copy = c},
+                                CD_PLAN_EXEC_COPY, err));
     *buffer = to;
     return wait_for(k, action, err);
 }
 
-cdmpp_status cd_plan_exec_read(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
-                               uint32_t *buffer, cdmpp_err *err) {
+/* The buffer in which `device` reads the view; copies are added where needed. k->after gets the
+ * actions to wait for. */
+static cdmpp_status plan_exec_read(cd_plan_exec_maker *k, const cd_plan_exec_view *v,
+                                   uint32_t device, uint32_t *buffer, cdmpp_err *err) {
     const cd_plan_exec_tensor *t = &k->tensor[v->tensor];
     cd_box x;
     if (!cd_box_reshape(v->box, v->shape, t->rank, t->shape, &x))
@@ -359,14 +362,17 @@ cdmpp_status cd_plan_exec_read(cd_plan_exec_maker *k, const cd_plan_exec_view *v
     return read_box(k, v->tensor, &x, memory_of(k, device), device, buffer, err);
 }
 
-cdmpp_status cd_plan_exec_home(cd_plan_exec_maker *k, uint32_t tensor, uint32_t device,
-                               uint32_t *buffer, cdmpp_err *err) {
+/* All of a tensor in memory 0, in a row; copied for `device`. k->after gets the actions that put it
+ * there. */
+static cdmpp_status plan_exec_home(cd_plan_exec_maker *k, uint32_t tensor, uint32_t device,
+                                   uint32_t *buffer, cdmpp_err *err) {
     const cd_box all = all_of(&k->tensor[tensor]);
     return read_box(k, tensor, &all, 0, device, buffer, err);
 }
 
-cdmpp_status cd_plan_exec_write(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
-                                uint32_t *buffer, cdmpp_err *err) {
+/* The buffer into which `device` writes the view. The writer is the action that is added next. */
+static cdmpp_status plan_exec_write(cd_plan_exec_maker *k, const cd_plan_exec_view *v,
+                                    uint32_t device, uint32_t *buffer, cdmpp_err *err) {
     const cd_plan_exec_tensor *t = &k->tensor[v->tensor];
     const uint32_t memory = memory_of(k, device);
     const cd_box *x = v->box; /* a tensor has the coordinates of the definition that makes it */
@@ -385,8 +391,9 @@ cdmpp_status cd_plan_exec_write(cd_plan_exec_maker *k, const cd_plan_exec_view *
     return window(k, to, first, n, t->size, buffer, err);
 }
 
-cdmpp_status cd_plan_exec_input(cd_plan_exec_maker *k, uint32_t tensor, uint32_t *buffer,
-                                cdmpp_err *err) {
+/* The same, there before a pass. */
+static cdmpp_status plan_exec_input(cd_plan_exec_maker *k, uint32_t tensor, uint32_t *buffer,
+                                    cdmpp_err *err) {
     const cd_box all = all_of(&k->tensor[tensor]);
     CD_TRY(whole_buffer(k, tensor, 0, buffer, err));
     return add_place(k, tensor, *buffer, &all, &all, CD_PLAN_EXEC_NONE, err);
@@ -398,10 +405,12 @@ static bool same_weight(const cd_plan_exec_constant *c, const cd_plan_exec_view 
     return !memcmp(c->shape, v->shape, v->rank * sizeof *v->shape);
 }
 
-/* Devices of one memory share a piece: it is cut once for each memory. The pieces are filled before
+/* The buffer of a piece of a weight, cut before passes.
+ *
+ * Devices of one memory share a piece: it is cut once for each memory. The pieces are filled before
  * passes, by cd_plan_exec_fill. */
-cdmpp_status cd_plan_exec_weight(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
-                                 uint32_t *buffer, cdmpp_err *err) {
+static cdmpp_status plan_exec_weight(cd_plan_exec_maker *k, const cd_plan_exec_view *v,
+                                     uint32_t device, uint32_t *buffer, cdmpp_err *err) {
     cd_plan_exec *m = k->m;
     const cd_plan_exec_tensor *t = &k->tensor[v->tensor];
     const uint32_t memory = memory_of(k, device);
@@ -513,7 +522,7 @@ static cdmpp_status give_inputs(cd_plan_exec_maker *k, cdmpp_err *err) {
     const cd_shard_net *net = k->a->net;
     for (uint32_t t = 0; t < net->n_tensor; t++)
         if (net->tensor[t].from == CD_SHARD_NET_OUTSIDE && !net->tensor[t].constant)
-            CD_TRY(cd_plan_exec_input(k, t, &k->m->home[t], err));
+            CD_TRY(plan_exec_input(k, t, &k->m->home[t], err));
     return CDMPP_OK;
 }
 
@@ -558,10 +567,10 @@ static cdmpp_status add_piece(cd_plan_exec_maker *k, const cd_plan_exec_piece *p
     k->n_after = 0;
     for (uint32_t i = 0; i < p->n_arg; i++) {
         CD_TRY(view_of(k, p, i, &v, err));
-        if (i + 1 == p->n_arg) CD_TRY(cd_plan_exec_write(k, &v, p->device, &buffer[i], err));
+        if (i + 1 == p->n_arg) CD_TRY(plan_exec_write(k, &v, p->device, &buffer[i], err));
         else if (v.tensor < net->n_tensor && net->tensor[v.tensor].constant)
-            CD_TRY(cd_plan_exec_weight(k, &v, p->device, &buffer[i], err));
-        else CD_TRY(cd_plan_exec_read(k, &v, p->device, &buffer[i], err));
+            CD_TRY(plan_exec_weight(k, &v, p->device, &buffer[i], err));
+        else CD_TRY(plan_exec_read(k, &v, p->device, &buffer[i], err));
     }
     const cd_shard_plan_op *o = &k->m->plan->op[p->op];
     if (o->n_part == 1) snprintf(name, sizeof name, "%.100s", net->op[p->op].name);
@@ -569,12 +578,12 @@ static cdmpp_status add_piece(cd_plan_exec_maker *k, const cd_plan_exec_piece *p
     else snprintf(name, sizeof name, "%.80s.%.8s%u", net->op[p->op].name, o->dim, p->part);
     const char *kept = cd_str_dup(&k->m->arena, (cd_str){name, strlen(name)});
     if (!kept) return CD_FAIL(err, ENOMEM, "action");
-    return cd_plan_exec_add_action(k,
-                                   (cd_multi_action){.name = kept,
-                                                     .device = p->device,
-                                                     .build = &k->m->item[p->program].build,
-                                                     .buffer = buffer},
-                                   p->part, err);
+    return plan_exec_add_action(k,
+                                (cd_multi_action){.name = kept,
+                                                  .device = p->device,
+                                                  .build = &k->m->item[p->program].build,
+                                                  .buffer = buffer},
+                                p->part, err);
 }
 
 static uint32_t first_alive(const struct cd_plan_run *r) {
@@ -591,7 +600,7 @@ static cdmpp_status bring_home(cd_plan_exec_maker *k, cdmpp_err *err) {
     for (uint32_t t = 0; t < net->n_tensor; t++) {
         k->n_after = 0;
         if (net->tensor[t].result)
-            CD_TRY(cd_plan_exec_home(k, t, first_alive(k->r), &k->m->home[t], err));
+            CD_TRY(plan_exec_home(k, t, first_alive(k->r), &k->m->home[t], err));
     }
     return CDMPP_OK;
 }

@@ -19,7 +19,8 @@ static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 
 static bool same(const char *a, const char *b) { return !a == !b && (!a || !strcmp(a, b)); }
 
 /* ---- bytes ---- */
-int64_t cd_shard_cost_weights(const cd_shard_cost *p, uint32_t op, const cd_te_shard *part) {
+/* Bytes of weights that a part (NULL: the whole) reads and that no operator before it reads. */
+static int64_t shard_cost_weights(const cd_shard_cost *p, uint32_t op, const cd_te_shard *part) {
     const cd_shard_net_op *o = &p->a.net->op[op];
     int64_t sum = 0;
     for (uint32_t k = 0, n = part ? part->n_arg : o->n_arg; k + 1 < n; k++) {
@@ -191,7 +192,8 @@ static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_shard_cost_prepare_rules(cd_shard_cost *p, cdmpp_err *err) {
+/* Fills rules, devices and first: everything that does not depend on a part. Errors: ENOMEM. */
+static cdmpp_status shard_cost_prepare_rules(cd_shard_cost *p, cdmpp_err *err) {
     const cd_shard_net *net = p->a.net;
     p->rule = CD_NEWN(&p->arena, cd_shard_cost_rule, (size_t)net->n_op + 1);
     p->first = CD_NEWN(&p->arena, uint32_t, (size_t)net->n_tensor + 1);
@@ -216,7 +218,7 @@ static cdmpp_status check(const cd_shard_cost_options *a, cdmpp_err *err) {
 
 static cdmpp_status fill(cd_shard_cost *p, cdmpp_err *err) {
     CD_TRY(cd_task_registry_new(&p->tasks, err));
-    CD_TRY(cd_shard_cost_prepare_rules(p, err));
+    CD_TRY(shard_cost_prepare_rules(p, err));
     p->n_worker = cd_threads_count(p->a.pool);
     p->worker = CD_NEWN(&p->arena, cd_shard_cost_worker, (size_t)p->n_worker);
     for (int k = 0; p->worker && k < p->n_worker; k++)
@@ -462,7 +464,7 @@ cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const c
     CD_TRY(answered(p, &q, &e, err));
     out->seconds = e->seconds < HUGE_VAL
                        ? d->factor * cd_node_cost_law_s(&d->law, e->seconds * of_kind(d, e),
-                                                        cd_shard_cost_weights(p, op, q.part))
+                                                        shard_cost_weights(p, op, q.part))
                        : HUGE_VAL;
     out->memory_share = 0;
     if (e->moved > 0 && d->peak_bytes_per_s > 0 && out->seconds < HUGE_VAL)

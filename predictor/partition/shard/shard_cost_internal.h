@@ -73,19 +73,10 @@ struct cd_shard_cost {
 };
 
 /* ---- shard_cost_rule.c ---- */
-/* Fills rules, devices and first: everything that does not depend on a part. Errors: ENOMEM. */
-cdmpp_status cd_shard_cost_prepare_rules(cd_shard_cost *p, cdmpp_err *err);
-/* Bytes of weights that a part (NULL: the whole) reads and that no operator before it reads. */
-int64_t cd_shard_cost_weights(const cd_shard_cost *p, uint32_t op, const cd_te_shard *part);
 /* Bytes of all arguments of a definition; -1: they overflow. */
 int64_t cd_shard_cost_moved(const cd_te_dag *dag);
 
 /* ---- shard_cost_adapt.c ---- */
-/* r: a record of the whole. For a partial sum its steps become those with which such an operator is
- * tiled (in `a`). For any other part, and where this is not possible, it stays as it is. Errors:
- * ENOMEM. */
-cdmpp_status cd_shard_cost_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a,
-                                 cd_record *r, cdmpp_err *err);
 
 /* ---- shard_cost_score.c ---- */
 /* Fills the entry's line and seconds, or why there are none. Entries may be scored on several

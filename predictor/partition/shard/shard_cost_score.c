@@ -103,11 +103,15 @@ static bool map_stages(adapter *k, const cd_te_dag *whole, const cd_te_dag *part
     return true;
 }
 
-/* The new record begins with the cache write that makes conv.local; after it, the stage numbers of
+/* r: a record of the whole. For a partial sum its steps become those with which such an operator is
+ * tiled (in `a`). For any other part, and where this is not possible, it stays as it is. Errors:
+ * ENOMEM.
+ *
+ * The new record begins with the cache write that makes conv.local; after it, the stage numbers of
  * map_stages hold. Steps of stages that the shard lacks are left out. If a kept step refers to one
  * that is left out (lost), the record cannot be adapted and stays as it is. */
-cdmpp_status cd_shard_cost_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a,
-                                 cd_record *r, cdmpp_err *err) {
+static cdmpp_status shard_cost_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a,
+                                     cd_record *r, cdmpp_err *err) {
     adapter k = {.r = r, .a = a};
     k.stage = CD_NEWN(a, int32_t, whole->n_op + 1);
     k.at = CD_NEWN(a, int32_t, r->n_step + 1);
@@ -190,7 +194,7 @@ static cdmpp_status follow_with(asking *k, cd_sketch_sampler *s, cdmpp_err *err)
     cd_sketch_sample d;
     bool exact;
     char origin[160];
-    CD_TRY(cd_shard_cost_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &r, err));
+    CD_TRY(shard_cost_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &r, err));
     CD_TRY(cd_sketch_sampler_match(s, &r, &d, &exact, err));
     snprintf(origin, sizeof origin, "as the whole's: %.120s", k->rule->sched->origin);
     return put_line(k, &d, &r.hardware, k->rule->plain ? 0 : r.layout_rewrite, origin, err);
@@ -248,7 +252,7 @@ static cdmpp_status drawn_best_of(asking *k, uint32_t trials, cdmpp_err *err) {
     cd_record start;
     if (follows(k)) start = *k->rule->record;
     if (follows(k))
-        CD_TRY(cd_shard_cost_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &start, err));
+        CD_TRY(shard_cost_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &start, err));
     const cd_schedule_db_pick o = {.trials = trials,
                                    .seed = k->p->a.seed,
                                    .target = k->kind->target,

@@ -414,9 +414,11 @@ static cdmpp_status fill(const cd_shard_planner *s, const cd_shard_planner_solut
     return put_reasons(s, f, base, p, err);
 }
 
-cdmpp_status cd_shard_planner_result(const cd_shard_planner *s, const cd_shard_planner_solution *f,
-                                     const uint32_t *choice, const char *base, cd_shard_plan **out,
-                                     cdmpp_err *err) {
+/* A plan as a value of its own from choices. base: name of the baseline that it is; NULL: the plan
+ * itself. Errors: ENOMEM. */
+static cdmpp_status shard_planner_result(const cd_shard_planner *s,
+                                         const cd_shard_planner_solution *f, const uint32_t *choice,
+                                         const char *base, cd_shard_plan **out, cdmpp_err *err) {
     cd_shard_plan *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "a plan");
     const cdmpp_status st = fill(s, f, choice, base, p, err);
@@ -457,7 +459,7 @@ static cdmpp_status base_plans(const cd_shard_planner *s, const cd_shard_planner
     cd_shard_plan **p = cd_mem_zalloc(f->n_base, sizeof *p);
     cdmpp_status st = p ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u baselines", f->n_base);
     for (uint32_t i = 0; i < f->n_base && !st; i++)
-        if (f->base[i]) st = cd_shard_planner_result(s, f, f->base[i], f->name[i], &p[i], err);
+        if (f->base[i]) st = shard_planner_result(s, f, f->base[i], f->name[i], &p[i], err);
     if (st) cd_shard_plan_free_all(p, f->n_base);
     else *out = p;
     return st;
@@ -471,7 +473,7 @@ static cdmpp_status make(cd_shard_planner *s, const cd_shard_plan_options *a, cd
     CD_TRY(cd_shard_planner_nodes(s, err));
     CD_TRY(cd_shard_planner_edges(s, err));
     CD_TRY(cd_shard_planner_choose(s, &f, err));
-    CD_TRY(cd_shard_planner_result(s, &f, f.choice, NULL, out, err));
+    CD_TRY(shard_planner_result(s, &f, f.choice, NULL, out, err));
     const cdmpp_status st = base ? base_plans(s, &f, base, err) : CDMPP_OK;
     if (st) cd_shard_plan_free(*out), *out = NULL;
     return st;

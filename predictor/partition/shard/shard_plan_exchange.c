@@ -223,8 +223,9 @@ static uint32_t sides_read(const cd_shard_planner *s, uint32_t op, const cd_shar
     return n;
 }
 
-bool cd_shard_planner_fits(const cd_shard_planner *s, uint32_t op,
-                           const cd_shard_planner_option *o) {
+/* Is what each part makes a box of the tensor? If not, the option is not possible. */
+static bool shard_planner_fits(const cd_shard_planner *s, uint32_t op,
+                               const cd_shard_planner_option *o) {
     cd_shard_planner_side side;
     if (o->way == CD_SHARD_PLANNER_NONE || o->join != CD_SHARD_PLANNER_NONE) return true;
     for (uint32_t i = 0; i < o->n_part; i++)
@@ -428,7 +429,7 @@ static cdmpp_status fill_node(cd_shard_planner *s, uint32_t op, cdmpp_err *err) 
         const cd_shard_planner_option *o = &k->option[i];
         io[i] = (double)INFINITY;
         if (!isfinite(o->seconds) || (o->way != CD_SHARD_PLANNER_NONE && !x->key) ||
-            !cd_shard_planner_fits(s, op, o))
+            !shard_planner_fits(s, op, o))
             continue;
         io[i] = cd_shard_planner_inputs(s, op, o, NULL) + cd_shard_planner_results(s, op, o, NULL);
         if (isfinite(io[i])) all[x->n_all++] = i;

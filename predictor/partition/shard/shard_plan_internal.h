@@ -103,15 +103,8 @@ cdmpp_status cd_shard_planner_begin(cd_shard_planner *s, const cd_shard_plan_opt
 /* ---- shard_plan_kind.c: kinds, their times alone ---- */
 /* Fills kind, node[].kind and ratio. Errors: those of the callback, ERANGE, ENOMEM. */
 cdmpp_status cd_shard_planner_kinds(cd_shard_planner *s, cdmpp_err *err);
-/* Asks the callback for one time and checks the answer. what: the part in words for messages, "H
- * 0..20". Errors: the callback's, ERANGE. */
-cdmpp_status cd_shard_planner_query(const cd_shard_planner *s, uint32_t op, uint32_t device,
-                                    const cd_te_shard *part, const char *what,
-                                    cd_shard_plan_estimate *out, cdmpp_err *err);
 /* seconds (n): the times of n devices that work at the same time, launch and contention
  * included. */
-void cd_shard_planner_concurrent(const cd_shard_planner *s, uint32_t n, const uint32_t *device,
-                                 const cd_shard_plan_estimate *a, double *seconds);
 bool cd_shard_planner_allows(const cd_shard_planner_kind *k, uint32_t device);
 
 /* ---- shard_plan_option.c ---- */
@@ -119,9 +112,6 @@ bool cd_shard_planner_allows(const cd_shard_planner_kind *k, uint32_t device);
  * the callback's, ENOMEM. */
 cdmpp_status cd_shard_planner_make_options(cd_shard_planner *s, cd_shard_planner_kind *k,
                                            cdmpp_err *err);
-/* Adds an option; its name, parts, uses and shares must be in s->arena. */
-cdmpp_status cd_shard_planner_add_option(cd_shard_planner *s, cd_shard_planner_kind *k,
-                                         const cd_shard_planner_option *o, cdmpp_err *err);
 /* Shares for more than two devices: units (up to 4 rows), each row the granules of every device.
  * curve: the time of some granules on a device. */
 typedef double cd_shard_planner_curve(void *ctx, uint32_t device, uint32_t granules);
@@ -158,9 +148,6 @@ double cd_shard_planner_inputs(const cd_shard_planner *s, uint32_t to,
                                const cd_shard_planner_option *j, cd_shard_planner_moves *out);
 double cd_shard_planner_results(const cd_shard_planner *s, uint32_t from,
                                 const cd_shard_planner_option *i, cd_shard_planner_moves *out);
-/* Is what each part makes a box of the tensor? If not, the option is not possible. */
-bool cd_shard_planner_fits(const cd_shard_planner *s, uint32_t op,
-                           const cd_shard_planner_option *o);
 /* The tables of all edges, by `some` of the operators. */
 cdmpp_status cd_shard_planner_edges(cd_shard_planner *s, cdmpp_err *err);
 
@@ -190,8 +177,6 @@ cdmpp_status cd_shard_planner_choose(cd_shard_planner *s, cd_shard_planner_solut
                                      cdmpp_err *err);
 
 /* ---- shard_plan_memory.c: what fits ---- */
-/* Fills store, limit and limited. */
-void cd_shard_planner_memory_limits(cd_shard_planner *s);
 /* Bytes in each memory (by store; NULL: not wanted), and the fullest of those that are over their
  * limit (CD_SHARD_PLANNER_NONE: it fits). Errors: ENOMEM. */
 cdmpp_status cd_shard_planner_memory_used(const cd_shard_planner *s, const uint32_t *choice,
@@ -208,11 +193,6 @@ cdmpp_status cd_shard_planner_solve_within(const cd_shard_planner *s, cd_shard_p
                                            cdmpp_err *err);
 
 /* ---- shard_plan_result.c, shard_plan_explain.c ---- */
-/* A plan as a value of its own from choices. base: name of the baseline that it is; NULL: the plan
- * itself. Errors: ENOMEM. */
-cdmpp_status cd_shard_planner_result(const cd_shard_planner *s, const cd_shard_planner_solution *f,
-                                     const uint32_t *choice, const char *base,
-                                     CD_GIVE cd_shard_plan **out, cdmpp_err *err);
 /* One sentence in `a`: why the operator has its option (bytes: what is copied before it); what the
  * plan does; a formatted text. NULL: no memory. */
 const char *cd_shard_planner_explain(const cd_shard_planner *s, const cd_shard_planner_solution *f,

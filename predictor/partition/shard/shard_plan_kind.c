@@ -11,9 +11,11 @@ bool cd_shard_planner_allows(const cd_shard_planner_kind *k, uint32_t device) {
     return k->allowed >> device & 1;
 }
 
-cdmpp_status cd_shard_planner_query(const cd_shard_planner *s, uint32_t op, uint32_t device,
-                                    const cd_te_shard *part, const char *what,
-                                    cd_shard_plan_estimate *out, cdmpp_err *err) {
+/* Asks the callback for one time and checks the answer. what: the part in words for messages, "H
+ * 0..20". Errors: the callback's, ERANGE. */
+static cdmpp_status shard_planner_query(const cd_shard_planner *s, uint32_t op, uint32_t device,
+                                        const cd_te_shard *part, const char *what,
+                                        cd_shard_plan_estimate *out, cdmpp_err *err) {
     const char *name = s->net->op[op].name;
     *out = (cd_shard_plan_estimate){(double)NAN, 0};
     CD_TRY(cd_err_key(err, s->ask->time(s->ask->ctx, op, device, part, out, err), name));
@@ -26,10 +28,13 @@ cdmpp_status cd_shard_planner_query(const cd_shard_planner *s, uint32_t op, uint
     return CDMPP_OK;
 }
 
-/* Only devices of the same memory slow each other: by the bandwidth that they use together, and by
+/* seconds (n): the times of n devices that work at the same time, launch and contention
+ * included.
+ *
+ * Only devices of the same memory slow each other: by the bandwidth that they use together, and by
  * taking turns where they share a core. The launch is not slowed. */
-void cd_shard_planner_concurrent(const cd_shard_planner *s, uint32_t n, const uint32_t *device,
-                                 const cd_shard_plan_estimate *a, double *seconds) {
+static void shard_planner_concurrent(const cd_shard_planner *s, uint32_t n, const uint32_t *device,
+                                     const cd_shard_plan_estimate *a, double *seconds) {
     for (uint32_t i = 0; i < n; i++) {
         const cd_machine_device *d = &s->m->device[device[i]];
         double sum = 0;
@@ -128,8 +133,8 @@ static cdmpp_status alone(cd_shard_planner *s, cd_shard_planner_kind *k, cdmpp_e
         cd_shard_plan_estimate a;
         t[d] = (double)INFINITY;
         if (!cd_shard_planner_allows(k, d)) continue;
-        CD_TRY(cd_shard_planner_query(s, k->op, d, NULL, "all of it", &a, err));
-        cd_shard_planner_concurrent(s, 1, &d, &a, &t[d]);
+        CD_TRY(shard_planner_query(s, k->op, d, NULL, "all of it", &a, err));
+        shard_planner_concurrent(s, 1, &d, &a, &t[d]);
         if (t[d] < k->best) k->best = t[d], k->fastest = d;
         rate += 1 / t[d];
     }
@@ -232,8 +237,7 @@ static cdmpp_status ask(work *w, size_t at, uint32_t device, cd_shard_plan_estim
         else
             snprintf(what, sizeof what, "%.20s %lld..%lld", w->k->way[p->way].name,
                      (long long)p->lo, (long long)p->hi);
-        CD_TRY(
-            cd_shard_planner_query(w->s, w->k->op, device, p->part, what, &p->answer[device], err));
+        CD_TRY(shard_planner_query(w->s, w->k->op, device, p->part, what, &p->answer[device], err));
         p->asked |= 1U << device;
     }
     *out = p->answer[device];
@@ -253,8 +257,9 @@ static cdmpp_status use_of(work *w, size_t at, uint32_t device, cd_shard_planner
 }
 
 /* ---- options ---- */
-cdmpp_status cd_shard_planner_add_option(cd_shard_planner *s, cd_shard_planner_kind *k,
-                                         const cd_shard_planner_option *o, cdmpp_err *err) {
+/* Adds an option; its name, parts, uses and shares must be in s->arena. */
+static cdmpp_status shard_planner_add_option(cd_shard_planner *s, cd_shard_planner_kind *k,
+                                             const cd_shard_planner_option *o, cdmpp_err *err) {
     if (CD_GROW_IN(&s->arena, k->option, k->n_option, k->cap))
         return CD_FAIL(err, ENOMEM, "options");
     k->option[k->n_option++] = *o;
@@ -268,7 +273,7 @@ static cdmpp_status add_whole(cd_shard_planner *s, cd_shard_planner_kind *k, uin
     cd_shard_planner_use *use = CD_NEW(&s->arena, cd_shard_planner_use);
     if (!share || !part || !use) return CD_FAIL(err, ENOMEM, "an option");
     share[d] = 1, part->device = use->device = d, part->seconds = k->alone[d];
-    return cd_shard_planner_add_option(
+    return shard_planner_add_option(
         s, k,
         &(cd_shard_planner_option){s->m->device[d].name, CD_SHARD_PLANNER_NONE, 1, 1,
                                    CD_SHARD_PLANNER_NONE, part, use, share, k->alone[d], 0},
@@ -310,7 +315,7 @@ static cdmpp_status add_joined(work *w, cd_shard_planner_option *o, cd_shard_pla
         const uint32_t d = o->part[i].device;
         cd_shard_plan_estimate a;
         CD_TRY(ask(w, at, d, &a, err));
-        cd_shard_planner_concurrent(w->s, 1, &d, &a, &join_s[i]);
+        shard_planner_concurrent(w->s, 1, &d, &a, &join_s[i]);
         join_s[i] += gather(w->s, o, bytes, d);
         if (best == CD_SHARD_PLANNER_NONE || join_s[i] < join_s[best]) best = i;
     }
@@ -323,7 +328,7 @@ static cdmpp_status add_joined(work *w, cd_shard_planner_option *o, cd_shard_pla
         o->join = o->part[i].device, o->join_s = join_s[i], o->seconds = parts_s + join_s[i],
         o->use = all, o->n_use = o->n_part + 1;
         CD_TRY(use_of(w, at, o->join, &all[o->n_part], err));
-        CD_TRY(cd_shard_planner_add_option(w->s, w->k, o, err));
+        CD_TRY(shard_planner_add_option(w->s, w->k, o, err));
     }
     return CDMPP_OK;
 }
@@ -380,7 +385,7 @@ static cdmpp_status add_split(work *w, uint32_t way, uint32_t n, const uint32_t 
         bytes[i] = bytes_made(w->piece[at].part);
         share[device[i]] = (double)(bound[i + 1] - bound[i]) / (double)v->extent;
     }
-    cd_shard_planner_concurrent(w->s, n, device, a, seconds);
+    shard_planner_concurrent(w->s, n, device, a, seconds);
     for (uint32_t i = 0; i < n; i++) {
         part[i] = (cd_shard_plan_part){device[i], bound[i], bound[i + 1], seconds[i]};
         o.seconds = fmax(o.seconds, seconds[i]);
@@ -389,7 +394,7 @@ static cdmpp_status add_split(work *w, uint32_t way, uint32_t n, const uint32_t 
     if (!(o.name = name_of(w->s, v->name, part, n)))
         return CD_FAIL(err, ENOMEM, "an option's name");
     return v->reduce ? add_joined(w, &o, use, bytes, err)
-                     : cd_shard_planner_add_option(w->s, w->k, &o, err);
+                     : shard_planner_add_option(w->s, w->k, &o, err);
 }
 
 /* ---- shares ---- */
@@ -408,7 +413,7 @@ static double curve(void *ctx, uint32_t device, uint32_t granules) {
             find(w, w->way, 0, cut(w->k->way[w->way].extent, w->granules, granules), &at, w->err);
     if (!w->st) w->st = ask(w, at, device, &a, w->err);
     if (w->st) return (double)INFINITY;
-    cd_shard_planner_concurrent(w->s, 1, &device, &a, &seconds);
+    shard_planner_concurrent(w->s, 1, &device, &a, &seconds);
     return seconds;
 }
 

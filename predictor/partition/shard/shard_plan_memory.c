@@ -21,7 +21,8 @@ enum { MOST_OPS = 64, DOUBLINGS = 40, HALVINGS = 8 };
 
 /* ---- memories ---- */
 
-void cd_shard_planner_memory_limits(cd_shard_planner *s) {
+/* Fills store, limit and limited. */
+static void shard_planner_memory_limits(cd_shard_planner *s) {
     for (uint32_t d = 0; d < s->n_device; d++) {
         const cd_machine_device *v = &s->m->device[d];
         uint32_t first = 0;
@@ -487,7 +488,7 @@ cdmpp_status cd_shard_planner_begin(cd_shard_planner *s, const cd_shard_plan_opt
     *s = (cd_shard_planner){.ask = a, .net = a->net, .m = a->machine, .n_device = a->machine->n};
     CD_TRY(settings(s, a, err));
     CD_TRY(machine(s, a->machine, err));
-    cd_shard_planner_memory_limits(s);
+    shard_planner_memory_limits(s);
     s->shape = CD_NEWN(&s->arena, cd_shard_planner_shape, (size_t)s->net->n_tensor + 1);
     s->node = CD_NEWN(&s->arena, cd_shard_planner_node, (size_t)s->net->n_op + 1);
     s->kind = CD_NEWN(&s->arena, cd_shard_planner_kind, (size_t)s->net->n_op + 1);

@@ -91,10 +91,6 @@ cdmpp_status cd_tune_replay_logs_read(CD_KEEP const cd_task_registry *tasks,
                                       const char *const *input, size_t n_input,
                                       cd_tune_replay_logs *out, cdmpp_err *err);
 void cd_tune_replay_logs_free(cd_tune_replay_logs *l);
-/* Leave out the logs that keep() refuses; the number that stayed. */
-size_t cd_tune_replay_logs_keep(cd_tune_replay_logs *l,
-                                bool (*keep)(const cd_tune_replay_log *, const void *),
-                                const void *arg);
 
 /* tune_replay -- tuners against logs: what each would have found, without a device.
  *
@@ -143,8 +139,6 @@ static inline const cd_tune_replay_run *cd_tune_replay_at(const cd_tune_replay *
 cdmpp_status cd_tune_replay_play(const cd_tune_replay_logs *l, const cd_tune_replay_spec *s,
                                  CD_GIVE cd_tune_replay **out, cdmpp_err *err);
 void cd_tune_replay_free(CD_TAKE cd_tune_replay *r); /* NULL is fine */
-/* Seed number `seed` of the task. */
-uint64_t cd_tune_replay_seed(const cd_tune_replay_log *l, uint64_t seed);
 
 /* tune_replay_select -- a replay from its options to its runs: reads the model and the logs, leaves
  * out the tasks that say nothing, and plays every tuner on the others.
@@ -205,7 +199,6 @@ double cd_tune_replay_ratio(const cd_tune_replay_log *l, const cd_tune_replay_ru
 /* Seconds of measuring, of searching, until so many trials were made. */
 double cd_tune_replay_measure_s(const cd_tune_replay_log *l, const cd_tune_replay_run *r,
                                 size_t trials);
-double cd_tune_replay_search_s(const cd_tune_replay_run *r, size_t trials);
 
 typedef struct cd_tune_replay_row {
     size_t tuner, trials;

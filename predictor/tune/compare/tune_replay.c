@@ -9,7 +9,8 @@
 #include "predictor/tune/compare/compare.h"
 #include "predictor/tune/space/space.h"
 
-uint64_t cd_tune_replay_seed(const cd_tune_replay_log *l, uint64_t seed) {
+/* Seed number `seed` of the task. */
+static uint64_t tune_replay_seed(const cd_tune_replay_log *l, uint64_t seed) {
     cd_hash h = cd_hash_start();
     cd_hash_add(&h, l->key, strlen(l->key));
     cd_hash_add(&h, l->device, strlen(l->device));
@@ -119,8 +120,8 @@ static cdmpp_status one(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err
         cdmpp_status st =
             p.row && p.search_s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu trials", p.end);
         if (!st)
-            st = start(&p, g->s->tuner[tuner],
-                       cd_tune_replay_seed(l, g->s->seed + i % g->s->n_seed), err);
+            st = start(&p, g->s->tuner[tuner], tune_replay_seed(l, g->s->seed + i % g->s->n_seed),
+                       err);
         if (!st) st = play(&p, err);
         stop(&p);
         run->n = p.n;
@@ -374,9 +375,10 @@ void cd_tune_replay_logs_free(cd_tune_replay_logs *l) {
     *l = (cd_tune_replay_logs){0};
 }
 
-size_t cd_tune_replay_logs_keep(cd_tune_replay_logs *l,
-                                bool (*keep)(const cd_tune_replay_log *, const void *),
-                                const void *arg) {
+/* Leave out the logs that keep() refuses; the number that stayed. */
+static size_t tune_replay_logs_keep(cd_tune_replay_logs *l,
+                                    bool (*keep)(const cd_tune_replay_log *, const void *),
+                                    const void *arg) {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++)
         if (keep(&l->log[i], arg)) l->log[n++] = l->log[i];
@@ -447,7 +449,7 @@ static cdmpp_status read_all(cd_tune_replay_set *s, cdmpp_err *err) {
     CD_TRY(cd_task_registry_load_all(s->tasks, o->tasks.v, o->tasks.n, o->log, err));
     CD_TRY(cd_tune_replay_logs_read(s->tasks, o->input.v, o->input.n, &s->logs, err));
     s->n_all = s->logs.n;
-    cd_tune_replay_logs_keep(&s->logs, keep, s);
+    tune_replay_logs_keep(&s->logs, keep, s);
     report_logs(s);
     return s->logs.n ? CDMPP_OK : none_left(s, err);
 }

@@ -26,7 +26,7 @@ double cd_tune_replay_measure_s(const cd_tune_replay_log *l, const cd_tune_repla
     return sum;
 }
 
-double cd_tune_replay_search_s(const cd_tune_replay_run *r, size_t trials) {
+static double tune_replay_search_s(const cd_tune_replay_run *r, size_t trials) {
     const size_t n = trials < r->n ? trials : r->n;
     return n ? r->search_s[n - 1] : 0;
 }
@@ -68,7 +68,7 @@ static cd_tune_replay_row row_of(const cd_tune_replay_logs *l, const cd_tune_rep
             w.measure_s +=
                 cd_tune_replay_measure_s(&l->log[i], cd_tune_replay_at(r, i, tuner, s), trials) /
                 (double)(n * r->n_seed);
-            w.search_s += cd_tune_replay_search_s(cd_tune_replay_at(r, i, tuner, s), trials) /
+            w.search_s += tune_replay_search_s(cd_tune_replay_at(r, i, tuner, s), trials) /
                           (double)(n * r->n_seed);
         }
     for (size_t i = 0; i < n; i++) w.mean += ratio[i] / (double)n;
@@ -203,7 +203,7 @@ cdmpp_status cd_tune_replay_by_seconds(const cd_tune_replay_logs *l, const cd_tu
         if (!all) continue;
         low = fmin(low, w[i].time);
         high = fmax(high, cd_tune_replay_measure_s(w[i].l, w[i].r, all) +
-                              cd_tune_replay_search_s(w[i].r, all));
+                              tune_replay_search_s(w[i].r, all));
     }
     low = fmax(fmin(low, high), 1e-6);
     high = fmax(high, low);

@@ -78,8 +78,6 @@ typedef struct cd_tune_touches {
 } cd_tune_touches;
 
 void cd_tune_touches_free(cd_tune_touches *t); /* zeroed is fine */
-/* Errors: ENOMEM. */
-cdmpp_status cd_tune_touches_walk(cd_tune_touches *t, const cd_nest *nest, cdmpp_err *err);
 
 /* tune_feat -- rows of numbers that say what a candidate is, for trees that are grown during a
  * search.
@@ -106,7 +104,6 @@ typedef struct cd_tune_row {
     bool oom;
 } cd_tune_row;
 /* Append a number; out of memory is kept in the row. */
-void cd_tune_row_put(cd_tune_row *r, double v);
 void cd_tune_row_free(cd_tune_row *r); /* zeroed is fine */
 
 typedef struct cd_tune_knob { /* a number in the steps */
@@ -129,12 +126,6 @@ cdmpp_status cd_tune_feat_read(cd_tune_feat *f, cd_tune_feat_kind k, const cd_tu
                                const cd_tune_cand *c, cd_tune_row *out, cdmpp_err *err);
 
 /* ---- of the kinds ---- */
-cdmpp_status cd_tune_feat_knob(cd_tune_feat *f, const cd_tune_cand *c, cd_tune_row *out,
-                               cdmpp_err *err);
-void cd_tune_feat_itervar(const cd_tune_touches *t, cd_tune_row *out);
-cdmpp_status cd_tune_feat_curve(cd_tune_touches *t, cd_tune_row *out, cdmpp_err *err);
-/* CD_TUNE_FEAT_UNROLLS numbers. */
-void cd_tune_feat_unrolls(const cd_tune_cand *c, cd_tune_row *out);
 
 /* tune_fit -- trees grown on what a search has measured, from nothing each time.
  *
@@ -258,8 +249,4 @@ typedef struct cd_tune_feat_index {
     } var[CD_TUNE_INDEX_TERMS];
 } cd_tune_feat_index;
 
-/* x (n): where; region: (min, extent) of each dimension, or NULL: all of shape (n). */
-void cd_tune_feat_index_read(cd_tune_feat_index *w, const cd_expr *const *x, uint32_t n,
-                             const cd_expr *const *region, const int64_t *shape);
-double cd_tune_feat_index_stride(const cd_tune_feat_index *w, uint32_t var); /* 0: not there */
 #endif

@@ -51,13 +51,15 @@ static void fill(const cd_tune_touches *t, const cd_tune_access *c, curves *w) {
     cd_sort_doubles(w->topdown, w->n);
 }
 
+static void tune_row_put(cd_tune_row *r, double v);
+
 /* At 0, 1, .. of x: y at the last of its points that are not beyond, and how far that is behind. */
 static void sample(const double *x, const double *y, size_t n, cd_tune_row *out) {
     for (int i = 0; i < CD_TUNE_CURVE_POINTS; i++) {
         size_t j = n - 1;
         while (j && i <= x[j] - 1e-6) j--;
-        cd_tune_row_put(out, y[j]);
-        cd_tune_row_put(out, i - x[j]);
+        tune_row_put(out, y[j]);
+        tune_row_put(out, i - x[j]);
     }
 }
 
@@ -69,7 +71,7 @@ static void buffer(const cd_tune_touches *t, const cd_tune_access *c, curves *w,
     sample(w->topdown, w->count, w->n, out);
 }
 
-cdmpp_status cd_tune_feat_curve(cd_tune_touches *t, cd_tune_row *out, cdmpp_err *err) {
+static cdmpp_status tune_feat_curve(cd_tune_touches *t, cd_tune_row *out, cdmpp_err *err) {
     bool *chosen = cd_arena_zalloc(&t->a, t->n_access + 1, sizeof *chosen);
     const size_t n = (size_t)deepest(t) + 1;
     curves w = {cd_arena_zalloc(&t->a, n, sizeof(double)),
@@ -90,26 +92,26 @@ cdmpp_status cd_tune_feat_curve(cd_tune_touches *t, cd_tune_row *out, cdmpp_err 
 static double log2p(double x) { return x < 0 ? -log2(1 - x) : log2(1 + x); }
 
 static void loop(const cd_tune_loop *l, cd_tune_row *out) {
-    cd_tune_row_put(out, log2p(l->length));
-    cd_tune_row_put(out, l->level);
-    cd_tune_row_put(out, log2p(l->topdown));
-    cd_tune_row_put(out, log2p(l->bottomup));
-    for (int k = 0; k < CD_TUNE_LOOP_KINDS; k++) cd_tune_row_put(out, k == (int)l->kind);
-    cd_tune_row_put(out, log2p(l->n_add));
-    cd_tune_row_put(out, log2p(l->n_mul));
-    cd_tune_row_put(out, log2p(l->n_div));
+    tune_row_put(out, log2p(l->length));
+    tune_row_put(out, l->level);
+    tune_row_put(out, log2p(l->topdown));
+    tune_row_put(out, log2p(l->bottomup));
+    for (int k = 0; k < CD_TUNE_LOOP_KINDS; k++) tune_row_put(out, k == (int)l->kind);
+    tune_row_put(out, log2p(l->n_add));
+    tune_row_put(out, log2p(l->n_mul));
+    tune_row_put(out, log2p(l->n_div));
 }
 
 static void touch(const cd_tune_feat_access *t, cd_tune_row *out) {
-    cd_tune_row_put(out, log2p(t->stride));
-    cd_tune_row_put(out, log2p(-1)); /* autotvm's `mod`, which it never sets */
-    cd_tune_row_put(out, log2p(t->count));
-    cd_tune_row_put(out, log2p(t->reuse));
-    cd_tune_row_put(out, log2p(t->thread_count));
-    cd_tune_row_put(out, log2p(t->thread_reuse));
+    tune_row_put(out, log2p(t->stride));
+    tune_row_put(out, log2p(-1)); /* autotvm's `mod`, which it never sets */
+    tune_row_put(out, log2p(t->count));
+    tune_row_put(out, log2p(t->reuse));
+    tune_row_put(out, log2p(t->thread_count));
+    tune_row_put(out, log2p(t->thread_reuse));
 }
 
-void cd_tune_feat_itervar(const cd_tune_touches *t, cd_tune_row *out) {
+static void tune_feat_itervar(const cd_tune_touches *t, cd_tune_row *out) {
     for (uint32_t k = 0; k < t->n_loop; k++) {
         loop(&t->loop[k], out);
         for (const cd_tune_feat_access *to = t->loop[k].touch; to; to = to->next) touch(to, out);
@@ -146,14 +148,15 @@ static double unroll_of(cd_str s) {
     return v;
 }
 
-void cd_tune_feat_unrolls(const cd_tune_cand *c, cd_tune_row *out) {
+/* CD_TUNE_FEAT_UNROLLS numbers. */
+static void tune_feat_unrolls(const cd_tune_cand *c, cd_tune_row *out) {
     int n = 0;
     for (uint32_t k = 0; k < c->n_step && n < CD_TUNE_FEAT_UNROLLS; k++) {
         if (c->step[k].kind != CD_RECORD_STEP_PR) continue;
-        cd_tune_row_put(out, unroll_of(c->step[k].s));
+        tune_row_put(out, unroll_of(c->step[k].s));
         n++;
     }
-    for (; n < CD_TUNE_FEAT_UNROLLS; n++) cd_tune_row_put(out, 0);
+    for (; n < CD_TUNE_FEAT_UNROLLS; n++) tune_row_put(out, 0);
 }
 
 enum { MOST = 32 }; /* numbers of a step; the rest of a longer list is left out */
@@ -195,14 +198,14 @@ static int32_t times_before(const cd_tune_cand *c, uint32_t k) {
 
 static cdmpp_status put_at(cd_tune_row *out, size_t begin, size_t column, double v,
                            cdmpp_err *err) {
-    while (out->n <= begin + column && !out->oom) cd_tune_row_put(out, 0);
+    while (out->n <= begin + column && !out->oom) tune_row_put(out, 0);
     if (out->oom) return CD_FAIL(err, ENOMEM, "knobs");
     out->v[begin + column] = (float)v;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_feat_knob(cd_tune_feat *f, const cd_tune_cand *c, cd_tune_row *out,
-                               cdmpp_err *err) {
+static cdmpp_status tune_feat_knob(cd_tune_feat *f, const cd_tune_cand *c, cd_tune_row *out,
+                                   cdmpp_err *err) {
     const size_t begin = out->n;
     size_t column = 0;
     for (uint32_t k = 0; k < c->n_step; k++) {
@@ -266,8 +269,9 @@ static void add_inner(cd_tune_feat_index *w, const cd_expr *e) {
         for (uint32_t k = 0; k < e->n; k++) add_inner(w, e->a[k]);
 }
 
-void cd_tune_feat_index_read(cd_tune_feat_index *w, const cd_expr *const *x, uint32_t n,
-                             const cd_expr *const *region, const int64_t *shape) {
+/* x (n): where; region: (min, extent) of each dimension, or NULL: all of shape (n). */
+static void tune_feat_index_read(cd_tune_feat_index *w, const cd_expr *const *x, uint32_t n,
+                                 const cd_expr *const *region, const int64_t *shape) {
     double times = 1;
     w->n_term = w->n_var = 0;
     for (uint32_t d = n; d-- > 0;) {
@@ -283,7 +287,8 @@ void cd_tune_feat_index_read(cd_tune_feat_index *w, const cd_expr *const *x, uin
         if (w->term[k].e->op != CD_VAR && w->term[k].times != 0) add_inner(w, w->term[k].e);
 }
 
-double cd_tune_feat_index_stride(const cd_tune_feat_index *w, uint32_t var) {
+/* 0: not there */
+static double tune_feat_index_stride(const cd_tune_feat_index *w, uint32_t var) {
     for (uint32_t k = 0; k < w->n_var; k++)
         if (w->var[k].var == var) return w->var[k].stride;
     return 0;
@@ -423,12 +428,12 @@ static void touch_access(walker *w, uint32_t tensor, const cd_expr *const *x, ui
         return;
     }
     if (w->depth) memcpy(loop, w->stack, w->depth * sizeof *loop);
-    cd_tune_feat_index_read(&w->index, x, n, region && region->n == 2 * n ? region->x : NULL,
-                            to->shape);
+    tune_feat_index_read(&w->index, x, n, region && region->n == 2 * n ? region->x : NULL,
+                         to->shape);
     for (uint32_t k = 0; k < w->depth; k++)
-        in[k] = (cd_tune_feat_access){
-            .access = t->n_access,
-            .stride = cd_tune_feat_index_stride(&w->index, t->loop[loop[k]].var)};
+        in[k] = (cd_tune_feat_access){.access = t->n_access,
+                                      .stride =
+                                          tune_feat_index_stride(&w->index, t->loop[loop[k]].var)};
     multiply(t->loop, loop, in, w->depth);
     cd_tune_access *c = &t->access[t->n_access++];
     *c = (cd_tune_access){.depth = w->depth, .touch = in, .loop = loop};
@@ -511,7 +516,8 @@ static bool begin(walker *w) {
     return true;
 }
 
-cdmpp_status cd_tune_touches_walk(cd_tune_touches *t, const cd_nest *nest, cdmpp_err *err) {
+/* Errors: ENOMEM. */
+static cdmpp_status tune_touches_walk(cd_tune_touches *t, const cd_nest *nest, cdmpp_err *err) {
     walker w = {.t = t, .nest = nest, .topdown = 1};
     const cd_ast *ast = nest->ast;
     w.oom = !begin(&w);
@@ -525,7 +531,8 @@ cdmpp_status cd_tune_touches_walk(cd_tune_touches *t, const cd_nest *nest, cdmpp
 
 /* ---- rows ---- */
 
-void cd_tune_row_put(cd_tune_row *r, double v) {
+/* Append a number; out of memory is kept in the row. */
+static void tune_row_put(cd_tune_row *r, double v) {
     if (CD_GROW(r->v, r->n, r->cap)) {
         r->oom = true;
         return;
@@ -563,7 +570,7 @@ static cdmpp_status store_rows(cd_tune_feat *f, const cd_tune_task *t, const cd_
     cd_rows rows;
     CD_TRY(cd_program_build(f->program, t->task, r, &rows, err));
     for (size_t k = 0; k < (size_t)rows.n_row * CD_N_COL; k++)
-        cd_tune_row_put(out, (double)rows.row[k]);
+        tune_row_put(out, (double)rows.row[k]);
     return CDMPP_OK;
 }
 
@@ -574,10 +581,10 @@ static cdmpp_status loop_row(cd_tune_feat *f, cd_tune_feat_kind k, const cd_tune
     if (k == CD_TUNE_STORE) return store_rows(f, t, &r, out, err);
     CD_TRY(cd_program_lower_loops(f->program, t->task, &r, err));
     CD_TRY(cd_program_nest(f->program, &nest, err));
-    CD_TRY(cd_tune_touches_walk(&f->touches, &nest, err));
-    cd_tune_feat_unrolls(c, out);
-    if (k == CD_TUNE_CURVE) return cd_tune_feat_curve(&f->touches, out, err);
-    cd_tune_feat_itervar(&f->touches, out);
+    CD_TRY(tune_touches_walk(&f->touches, &nest, err));
+    tune_feat_unrolls(c, out);
+    if (k == CD_TUNE_CURVE) return tune_feat_curve(&f->touches, out, err);
+    tune_feat_itervar(&f->touches, out);
     return CDMPP_OK;
 }
 
@@ -586,7 +593,7 @@ cdmpp_status cd_tune_feat_read(cd_tune_feat *f, cd_tune_feat_kind k, const cd_tu
     const size_t before = out->n;
     if (!f->program && k != CD_TUNE_KNOB) CD_TRY(cd_program_new(&f->program, err));
     cdmpp_status st =
-        k == CD_TUNE_KNOB ? cd_tune_feat_knob(f, c, out, err) : loop_row(f, k, t, c, out, err);
+        k == CD_TUNE_KNOB ? tune_feat_knob(f, c, out, err) : loop_row(f, k, t, c, out, err);
     if (out->oom) st = CD_FAIL(err, ENOMEM, "features");
     if (!st) return st;
     out->n = before;

@@ -106,8 +106,6 @@ cdmpp_status cd_tune_pool_pick(cd_tune_pool *p, cd_tune_tried *b, size_t n, cdmp
  * empty. */
 cdmpp_status cd_tune_pool_keep(cd_tune_pool *p, const cd_tune_tried *b, size_t most,
                                cdmpp_err *err);
-/* How many choices tell two candidates apart. */
-size_t cd_tune_pool_distance(const cd_tune_cand *a, const cd_tune_cand *b);
 
 /* tune_guide -- a search that follows a ranker: what the searches best and evolve share.
  *
@@ -139,20 +137,4 @@ typedef struct cd_tune_guide_own { /* where the setup says nothing */
     cd_tune_guide_fn *widen;
 } cd_tune_guide_own;
 
-/* cd_tune_search_kind.open of both. Errors: ENOMEM. */
-cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s,
-                                const cd_tune_guide_own *own, CD_GIVE cd_tune_search **out,
-                                cdmpp_err *err);
-/* Try to add what change (of `from`) or, with a mate, cross gives. *at: its place, SIZE_MAX: none.
- * Errors: ENOMEM. */
-cdmpp_status cd_tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from,
-                                 const cd_tune_cand *mate, size_t *at, cdmpp_err *err);
-/* tune_search_evolve.c: `generations` of Ansor's evolution from all that is in the pool. */
-cdmpp_status cd_tune_guide_evolve(cd_tune_guide *g, cdmpp_err *err);
-/* As in cd_tune_search_kind. */
-cdmpp_status cd_tune_guide_ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got,
-                               cdmpp_err *err);
-cdmpp_status cd_tune_guide_tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds,
-                                size_t n, cdmpp_err *err);
-void cd_tune_guide_free(cd_tune_search *s);
 #endif

@@ -88,7 +88,8 @@ static size_t sort_new(cd_tune_pool *p, const cd_tune_tried *b) {
 }
 
 /* ---- picking ---- */
-size_t cd_tune_pool_distance(const cd_tune_cand *a, const cd_tune_cand *b) {
+/* How many choices tell two candidates apart. */
+static size_t tune_pool_distance(const cd_tune_cand *a, const cd_tune_cand *b) {
     const uint32_t n = a->n_choice < b->n_choice ? a->n_choice : b->n_choice;
     size_t far = a->n_choice + b->n_choice - 2 * n;
     for (uint32_t k = 0; k < n; k++) {
@@ -117,7 +118,7 @@ static cdmpp_status take_best(cd_tune_pool *p, cd_tune_tried *b, double *loss, s
     memmove(loss + best, loss + best + 1, (n - 1 - best) * sizeof *loss);
     for (size_t k = 0; k + 1 < n; k++) {
         const double near =
-            cost * exp(0.5 * (1 - (double)cd_tune_pool_distance(c, &p->cand[p->order[k]])));
+            cost * exp(0.5 * (1 - (double)tune_pool_distance(c, &p->cand[p->order[k]])));
         loss[k] = fmax(loss[k], near);
     }
     return CDMPP_OK;
@@ -162,9 +163,12 @@ enum { KEEP = 256, DRAWS = 4, AGAIN = 4 };
  * trial takes about 0.1 s, and looking for it may not take a tenth of that. */
 enum { FULL_ROUND = 32, LEAST = 4 };
 
-cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s,
-                                const cd_tune_guide_own *own, cd_tune_search **out,
-                                cdmpp_err *err) {
+static void tune_guide_free(cd_tune_search *s);
+
+/* cd_tune_search_kind.open of both. Errors: ENOMEM. */
+static cdmpp_status tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s,
+                                    const cd_tune_guide_own *own, cd_tune_search **out,
+                                    cdmpp_err *err) {
     cd_tune_guide *g = cd_mem_zalloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "search");
     g->population = s->population ? s->population : own->population;
@@ -173,25 +177,27 @@ cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_s
     g->epsilon = s->epsilon >= 0 ? fmin(s->epsilon, 1) : own->epsilon;
     g->widen = own->widen;
     const cdmpp_status st = cd_tune_tried_open(&g->b, kind, s, err);
-    if (st) cd_tune_guide_free(&g->b.search);
+    if (st) tune_guide_free(&g->b.search);
     else *out = &g->b.search;
     return st;
 }
 
-void cd_tune_guide_free(cd_tune_search *s) {
+static void tune_guide_free(cd_tune_search *s) {
     cd_tune_guide *g = (cd_tune_guide *)s;
     cd_tune_pool_free(&g->pool);
     cd_tune_tried_close(&g->b);
     cd_mem_free(g);
 }
 
-cdmpp_status cd_tune_guide_tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds,
-                                size_t n, cdmpp_err *err) {
+static cdmpp_status tune_guide_tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds,
+                                    size_t n, cdmpp_err *err) {
     return cd_tune_tried_tell(&((cd_tune_guide *)s)->b, c, seconds, n, err);
 }
 
-cdmpp_status cd_tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from,
-                                 const cd_tune_cand *mate, size_t *at, cdmpp_err *err) {
+/* Try to add what change (of `from`) or, with a mate, cross gives. *at: its place, SIZE_MAX: none.
+ * Errors: ENOMEM. */
+static cdmpp_status tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from,
+                                     const cd_tune_cand *mate, size_t *at, cdmpp_err *err) {
     cd_tune_space *space = g->b.space;
     const uint64_t i = cd_tune_tried_number(&g->b);
     cd_tune_cand c;
@@ -272,8 +278,9 @@ static cdmpp_status guided(cd_tune_guide *g, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_guide_ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got,
-                               cdmpp_err *err) {
+/* As in cd_tune_search_kind. */
+static cdmpp_status tune_guide_ask(cd_tune_search *s, size_t n, const cd_tune_cand **out,
+                                   size_t *got, cdmpp_err *err) {
     cd_tune_guide *g = (cd_tune_guide *)s;
     CD_TRY(cd_tune_tried_begin(&g->b, n, err));
     if (n && cd_tune_tried_guided(&g->b)) CD_TRY(guided(g, n, err));
@@ -322,10 +329,10 @@ static cdmpp_status child(cd_tune_guide *g, const people *p, size_t *at, cdmpp_e
     const double lot = cd_tune_tried_unit(&g->b);
     const cd_tune_cand from = g->pool.cand[parent];
     *at = parent;
-    if (lot < changed) return cd_tune_guide_child(g, &from, NULL, at, err);
+    if (lot < changed) return tune_guide_child(g, &from, NULL, at, err);
     if (lot >= changed + crossed) return CDMPP_OK;
     const cd_tune_cand mate = g->pool.cand[select_one(g, p)];
-    return cd_tune_guide_child(g, &from, &mate, at, err);
+    return tune_guide_child(g, &from, &mate, at, err);
 }
 
 static cdmpp_status generation(cd_tune_guide *g, people *p, size_t *next, cdmpp_err *err) {
@@ -339,7 +346,8 @@ static cdmpp_status generation(cd_tune_guide *g, people *p, size_t *next, cdmpp_
     return cd_tune_pool_rank(&g->pool, g->b.ranker, &g->b.space->of, err);
 }
 
-cdmpp_status cd_tune_guide_evolve(cd_tune_guide *g, cdmpp_err *err) {
+/* tune_search_evolve.c: `generations` of Ansor's evolution from all that is in the pool. */
+static cdmpp_status tune_guide_evolve(cd_tune_guide *g, cdmpp_err *err) {
     const size_t cap = g->pool.n > g->crowd ? g->pool.n : g->crowd;
     people p = {g->pool.n, cd_mem_zalloc(2 * cap + 1, sizeof *p.at),
                 cd_mem_zalloc(cap + 1, sizeof *p.up_to)};
@@ -354,16 +362,16 @@ cdmpp_status cd_tune_guide_evolve(cd_tune_guide *g, cdmpp_err *err) {
 
 static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out,
                                 cdmpp_err *err) {
-    return cd_tune_guide_open(
-        &cd_tune_search_evolve, s,
-        &(cd_tune_guide_own){POPULATION, GENERATIONS, 0.05, cd_tune_guide_evolve}, out, err);
+    return tune_guide_open(&cd_tune_search_evolve, s,
+                           &(cd_tune_guide_own){POPULATION, GENERATIONS, 0.05, tune_guide_evolve},
+                           out, err);
 }
 
 const cd_tune_search_kind cd_tune_search_evolve = {.name = "evolve",
                                                    .open = open_search,
-                                                   .ask = cd_tune_guide_ask,
-                                                   .tell = cd_tune_guide_tell,
-                                                   .free = cd_tune_guide_free};
+                                                   .ask = tune_guide_ask,
+                                                   .tell = tune_guide_tell,
+                                                   .free = tune_guide_free};
 
 /* best -- the ranker's best of many draws, of what lies around the best that were measured, and of
  * a short evolution.
@@ -376,20 +384,20 @@ static cdmpp_status widen(cd_tune_guide *g, cdmpp_err *err) {
     size_t at;
     for (size_t i = 0; i < g->b.n_good && i < CENTRES; i++)
         for (int k = 0; k < AROUND; k++)
-            CD_TRY(cd_tune_guide_child(g, &g->b.good[i].cand, NULL, &at, err));
+            CD_TRY(tune_guide_child(g, &g->b.good[i].cand, NULL, &at, err));
     CD_TRY(cd_tune_pool_rank(&g->pool, g->b.ranker, &g->b.space->of, err));
-    return cd_tune_guide_evolve(g, err);
+    return tune_guide_evolve(g, err);
 }
 
 static cdmpp_status open_search_best(const cd_tune_search_setup *s, cd_tune_search **out,
                                      cdmpp_err *err) {
-    return cd_tune_guide_open(&cd_tune_search_best, s,
-                              &(cd_tune_guide_own){POPULATION_BEST, GENERATIONS_BEST, 0, widen},
-                              out, err);
+    return tune_guide_open(&cd_tune_search_best, s,
+                           &(cd_tune_guide_own){POPULATION_BEST, GENERATIONS_BEST, 0, widen}, out,
+                           err);
 }
 
 const cd_tune_search_kind cd_tune_search_best = {.name = "best",
                                                  .open = open_search_best,
-                                                 .ask = cd_tune_guide_ask,
-                                                 .tell = cd_tune_guide_tell,
-                                                 .free = cd_tune_guide_free};
+                                                 .ask = tune_guide_ask,
+                                                 .tell = tune_guide_tell,
+                                                 .free = tune_guide_free};

@@ -58,16 +58,6 @@ typedef struct cd_tune_turn {
     const cd_record_program *job;
     cd_measure_item *item; /* of cd_tune_measure_item */
 } cd_tune_turn;
-/* Compile it; for a board nothing is to do. Errors: those of cd_measure_build. */
-cdmpp_status cd_tune_measure_build(cd_tune_measure *m, cd_measure_item *item, cdmpp_err *err);
-/* Measure in this order, on a single board; each(ctx, k) when turn k has its result in item->out.
- * All of them have a reference or none has. Errors: those of cd_measure_run and
- * cd_remote_measure_run. */
-cdmpp_status cd_tune_measure_turns(cd_tune_measure *m, const cd_tune_turn *turn, size_t n,
-                                   void (*each)(void *ctx, size_t k), void *ctx, cdmpp_err *err);
-/* What to measure of it. */
-cd_measure_item cd_tune_measure_item(const cd_tune_measure *m, const cd_record_program *job,
-                                     bool reference);
 /* The record of a candidate without costs: never measured, as TVM says it. */
 void cd_tune_record(const cd_tune_task *t, const cd_tune_cand *c, cd_record *out);
 #endif

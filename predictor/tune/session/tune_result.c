@@ -119,8 +119,9 @@ cdmpp_status cd_tune_measure_job(cd_tune_measure *m, const cd_tune_task *t, cons
     return cd_record_program_code(&m->maker, out, err);
 }
 
-cd_measure_item cd_tune_measure_item(const cd_tune_measure *m, const cd_record_program *j,
-                                     bool reference) {
+/* What to measure of it. */
+static cd_measure_item tune_measure_item(const cd_tune_measure *m, const cd_record_program *j,
+                                         bool reference) {
     cd_measure_item item = {.code = &j->code,
                             .arg = j->arg,
                             .reference = reference ? &j->reference : NULL,
@@ -136,7 +137,7 @@ static cdmpp_status compile(cd_tune_measure *m, cdmpp_err *err) {
     const size_t from = m->built;
     for (size_t i = from; i < m->end; i++) {
         CD_TRY(cd_tune_measure_job(m, m->task, &m->cand[i], m->s.check, &m->job[i], err));
-        m->item[i] = cd_tune_measure_item(m, &m->job[i], m->s.check);
+        m->item[i] = tune_measure_item(m, &m->job[i], m->s.check);
     }
     CD_TRY(cd_measure_build(m->s.measure, m->item + from, m->end - from, err));
     if (m->end > from) m->build_s = (cd_clock_wall() - begin) / (double)(m->end - from) * m->jobs;
@@ -273,12 +274,17 @@ static cdmpp_status turns_on_board(cd_tune_measure *m, const turns *t, size_t n,
     return st;
 }
 
-cdmpp_status cd_tune_measure_build(cd_tune_measure *m, cd_measure_item *item, cdmpp_err *err) {
+/* Compile it; for a board nothing is to do. Errors: those of cd_measure_build. */
+static cdmpp_status tune_measure_build(cd_tune_measure *m, cd_measure_item *item, cdmpp_err *err) {
     return m->s.board ? CDMPP_OK : cd_measure_build(m->s.measure, item, 1, err);
 }
 
-cdmpp_status cd_tune_measure_turns(cd_tune_measure *m, const cd_tune_turn *turn, size_t n,
-                                   void (*each)(void *ctx, size_t k), void *ctx, cdmpp_err *err) {
+/* Measure in this order, on a single board; each(ctx, k) when turn k has its result in item->out.
+ * All of them have a reference or none has. Errors: those of cd_measure_run and
+ * cd_remote_measure_run. */
+static cdmpp_status tune_measure_turns(cd_tune_measure *m, const cd_tune_turn *turn, size_t n,
+                                       void (*each)(void *ctx, size_t k), void *ctx,
+                                       cdmpp_err *err) {
     const turns t = {.turn = turn, .each = each, .ctx = ctx};
     if (m->s.board) return turns_on_board(m, &t, n, err);
     for (size_t k = 0; k < n; k++) {
@@ -342,7 +348,7 @@ static void lost(cd_tune_side *s, const cdmpp_err *why) {
 static cdmpp_status make_side(cd_tune_measure *m, const cd_tune_task *t, cd_tune_side *s,
                               cdmpp_err *err) {
     CD_TRY(cd_tune_measure_job(m, t, &s->cand, true, &s->job, err));
-    s->item = cd_tune_measure_item(m, &s->job, true);
+    s->item = tune_measure_item(m, &s->job, true);
     s->there = true;
     return CDMPP_OK;
 }
@@ -367,7 +373,7 @@ static void checked(void *ctx, size_t k) {
 static cdmpp_status check(cd_tune_measure *m, sides *s, cdmpp_err *err) {
     cd_tune_turn turn[2];
     for (int i = 0; i < s->n; i++) turn[i] = (cd_tune_turn){&s->side[i]->job, &s->side[i]->item};
-    CD_TRY(cd_tune_measure_turns(m, turn, (size_t)s->n, checked, s, err));
+    CD_TRY(tune_measure_turns(m, turn, (size_t)s->n, checked, s, err));
     for (int i = 0; i < s->n; i++) s->side[i]->item.reference = NULL;
     return CDMPP_OK;
 }
@@ -391,7 +397,7 @@ static cdmpp_status by_turns(cd_tune_measure *m, sides *s, cdmpp_err *err) {
     for (int k = 0; k < s->n * times; k++)
         turn[k] = (cd_tune_turn){&s->side[k % s->n]->job, &s->side[k % s->n]->item};
     s->failed = -1;
-    CD_TRY(cd_tune_measure_turns(m, turn, (size_t)(s->n * times), took, s, err));
+    CD_TRY(tune_measure_turns(m, turn, (size_t)(s->n * times), took, s, err));
     for (int i = 0; i < s->n && s->failed < 0; i++) {
         cd_sort_doubles(s->x[i], (size_t)times);
         s->side[i]->seconds = s->x[i][times / 2];
@@ -445,7 +451,7 @@ cdmpp_status cd_tune_result_make(cd_tune_measure *m, const cd_tune_task *t,
         CD_TRY(make_side(m, t, &r->tuned, err));
     }
     sides s = those(r, is_there);
-    for (int i = 0; i < s.n; i++) CD_TRY(cd_tune_measure_build(m, &s.side[i]->item, err));
+    for (int i = 0; i < s.n; i++) CD_TRY(tune_measure_build(m, &s.side[i]->item, err));
     CD_TRY(check(m, &s, err));
     s = those(r, runs);
     if (s.n) CD_TRY(by_turns(m, &s, err));

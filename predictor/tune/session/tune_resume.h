@@ -21,12 +21,4 @@ typedef struct cd_tune_resume_tally {
     size_t first, near;
 } cd_tune_resume_tally;
 
-/* A log that is not there has no records. Errors: EIO, ENOMEM, those of cd_tune_run_known. */
-cdmpp_status cd_tune_resume_resume(cd_tune_run *r, const cd_tune_unit *unit, uint32_t n,
-                                   const char *log, cd_tune_resume_tally *t, cdmpp_err *err);
-/* path (n_path): logs, folders of logs, or stores, told apart by their first bytes. Errors: EIO,
- * ESCHEMA, ENOMEM ... */
-cdmpp_status cd_tune_resume_start(cd_tune_run *r, const cd_tune_unit *unit, uint32_t n,
-                                  const char *const *path, size_t n_path, cd_tune_resume_tally *t,
-                                  cdmpp_err *err);
 #endif

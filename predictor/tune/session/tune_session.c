@@ -59,10 +59,12 @@ static cdmpp_status take_line(cd_tune_run *run, const cd_tune_unit *unit, uint32
     return take(run, unit, n, &r, t, err);
 }
 
-/* A broken line costs only itself: a run that was killed may leave half a line at the end of its
+/* A log that is not there has no records. Errors: EIO, ENOMEM, those of cd_tune_run_known.
+ *
+ * A broken line costs only itself: a run that was killed may leave half a line at the end of its
  * log. */
-cdmpp_status cd_tune_resume_resume(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n,
-                                   const char *log, cd_tune_resume_tally *t, cdmpp_err *err) {
+static cdmpp_status tune_resume_resume(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n,
+                                       const char *log, cd_tune_resume_tally *t, cdmpp_err *err) {
     cd_record_reader *f = NULL;
     cd_arena a = {0};
     if (access(log, R_OK)) return CDMPP_OK;
@@ -156,9 +158,11 @@ static cdmpp_status start_from(cd_tune_run *run, const cd_tune_unit *unit, uint3
     return cd_err_at(err, st, path, 0);
 }
 
-cdmpp_status cd_tune_resume_start(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n,
-                                  const char *const *path, size_t n_path, cd_tune_resume_tally *t,
-                                  cdmpp_err *err) {
+/* path (n_path): logs, folders of logs, or stores, told apart by their first bytes. Errors: EIO,
+ * ESCHEMA, ENOMEM ... */
+static cdmpp_status tune_resume_start(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n,
+                                      const char *const *path, size_t n_path,
+                                      cd_tune_resume_tally *t, cdmpp_err *err) {
     for (size_t k = 0; k < n_path; k++) CD_TRY(start_from(run, unit, n, path[k], t, err));
     return CDMPP_OK;
 }
@@ -323,10 +327,10 @@ static cdmpp_status tune(cd_tune_session *s, cdmpp_err *err) {
     ro.ctx = s;
     CD_TRY(cd_tune_run_new(s->what->unit, s->what->n, &ro, &s->run, err));
     report_spaces(s);
-    CD_TRY(cd_tune_resume_resume(s->run, s->what->unit, s->what->n, s->out, &s->warm, err));
+    CD_TRY(tune_resume_resume(s->run, s->what->unit, s->what->n, s->out, &s->warm, err));
     if (o->warm.n)
-        CD_TRY(cd_tune_resume_start(s->run, s->what->unit, s->what->n, o->warm.v, o->warm.n,
-                                    &s->warm, err));
+        CD_TRY(tune_resume_start(s->run, s->what->unit, s->what->n, o->warm.v, o->warm.n, &s->warm,
+                                 err));
     if (s->warm.known || s->warm.other)
         cd_log_put(o->log, CD_LOG_INFO,
                    "%s: %zu trials of before, %zu records of other tasks or targets", s->out,

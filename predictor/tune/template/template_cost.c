@@ -220,8 +220,9 @@ static int64_t needed(const cd_template_nest *n, const cd_template_operand *o, c
     return k;
 }
 
-int64_t cd_template_accumulators(const cd_template_nest *n, const cd_template_machine *m,
-                                 const int32_t *s3) {
+/* Vectors of sums that s3 keeps in registers. */
+static int64_t template_accumulators(const cd_template_nest *n, const cd_template_machine *m,
+                                     const int32_t *s3) {
     const uint32_t v = vector_axis(n);
     return needed(n, &n->out, s3, false) * cd_template_vectors(m, s3[v]);
 }
@@ -233,7 +234,7 @@ int64_t cd_template_registers(const cd_template_nest *n, const cd_template_machi
     int64_t rows = 0;
     for (int k = 0; k < 2; k++)
         if (cd_template_touches(&n->in[k], v)) rows += cd_template_vectors(m, s3[v]);
-    return cd_template_accumulators(n, m, s3) + rows;
+    return template_accumulators(n, m, s3) + rows;
 }
 
 static double loads_of(const cd_template_nest *n, const cd_template_machine *m,
@@ -248,7 +249,7 @@ static double loads_of(const cd_template_nest *n, const cd_template_machine *m,
  * loaded. */
 double cd_template_kernel_cost(const cd_template_nest *n, const cd_template_machine *m,
                                const int32_t *s3) {
-    return fmax((double)cd_template_accumulators(n, m, s3),
+    return fmax((double)template_accumulators(n, m, s3),
                 loads_of(n, m, &n->in[0], s3) + loads_of(n, m, &n->in[1], s3));
 }
 
@@ -284,7 +285,7 @@ static double text_of(const cd_template_nest *n, const cd_template_block *b, con
 
 static void set_sums(const cd_template_nest *n, const cd_template_machine *m, run *r) {
     r->rows = product(r->tile, 0, n->n_space - 1);
-    r->sums = (double)cd_template_accumulators(n, m, r->tile);
+    r->sums = (double)template_accumulators(n, m, r->tile);
 }
 
 static run run_of(const cd_template_nest *n, const cd_template_machine *m,

@@ -18,9 +18,6 @@ static inline int64_t cd_template_mul(int64_t a, int64_t b) {
     return __builtin_mul_overflow(a, b, &c) ? INT64_MAX : c;
 }
 
-/* Vectors of sums that s3 keeps in registers. */
-int64_t cd_template_accumulators(const cd_template_nest *n, const cd_template_machine *m,
-                                 const int32_t *s3);
 /* How an operand lies: without gaps; in rows, seen by L1; in rows, seen by a larger cache. */
 typedef enum cd_template_place {
     CD_TEMPLATE_PACKED,

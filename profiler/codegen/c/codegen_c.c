@@ -187,7 +187,7 @@ static bool fits(cd_c_writer *g, int32_t k) {
     return yes;
 }
 
-void cd_c_vectorize(cd_c_writer *g) {
+static void c_vectorize(cd_c_writer *g) {
     for (int32_t k = g->t->n; k-- > 0;) {
         const cd_ast_node *n = &g->t->node[k];
         if (n->dead || n->kind != CD_AST_FOR) continue;
@@ -296,7 +296,7 @@ static cdmpp_status prepare(cd_c_writer *g, cdmpp_err *err) {
     CD_TRY(pack(g, err));
     CD_TRY(buffers(g, err));
     cd_codegen_unroll_tvm(g->t, g->copy);
-    cd_c_vectorize(g);
+    c_vectorize(g);
     cd_codegen_unroll_llvm(g->t, g->vec, g->max_lanes, g->copy);
     return CDMPP_OK;
 }

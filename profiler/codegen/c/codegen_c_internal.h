@@ -123,9 +123,7 @@ void cd_c_tokens_close(cd_c_writer *g, uint32_t first);
  * ---- */
 /* Forget all; forget what a store overwrites; remember a stored pair that is in variable reg. */
 void cd_c_pair_clear(cd_c_writer *g);
-void cd_c_pair_overwrite(cd_c_writer *g, const cd_c_token *store);
 void cd_c_pair_add(cd_c_writer *g, const cd_c_token *store, uint32_t reg);
-uint32_t cd_c_pair_find(const cd_c_writer *g, const cd_c_token *load); /* its variable; 0: none */
 
 /* ---- codegen_c_value.c ---- */
 /* Flat index, from the applied indices x of an access. */
@@ -134,7 +132,6 @@ void cd_c_flat_index(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, u
 /* An applied expression as text: a scalar, or with write_vector a vector of g->lanes elements.
  * Errors: EUNSUPPORTED. */
 cdmpp_status cd_c_write_value(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
-cdmpp_status cd_c_write_vector(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 
 /* Has the type vectors? What its vectors are called, without the number of lanes: "f32x", "u8x". */
 static inline bool cd_c_has_vector(cd_dtype t) {
@@ -148,7 +145,6 @@ static inline const char *cd_c_vector(cd_dtype t) {
 }
 
 /* ---- codegen_c_vectorize.c: decides g->vec, after loops to unroll are known ---- */
-void cd_c_vectorize(cd_c_writer *g);
 
 /* ---- codegen_c_stmt.c ---- */
 /* Nodes from .. end-1 are stores of one tuple whose values must all be known first; from + 1: just

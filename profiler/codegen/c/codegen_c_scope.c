@@ -11,7 +11,7 @@
 
 void cd_c_pair_clear(cd_c_writer *g) { g->n_pair = 0; }
 
-void cd_c_pair_overwrite(cd_c_writer *g, const cd_c_token *t) {
+static void c_pair_overwrite(cd_c_writer *g, const cd_c_token *t) {
     const int64_t n = t->lanes ? t->lanes : 1;
     uint32_t kept = 0;
     for (uint32_t k = 0; k < g->n_pair; k++) {
@@ -27,7 +27,8 @@ void cd_c_pair_add(cd_c_writer *g, const cd_c_token *t, uint32_t reg) {
     g->pair[g->n_pair++] = (cd_c_pair){t->tensor, t->ptr, t->instance, reg, t->off};
 }
 
-uint32_t cd_c_pair_find(const cd_c_writer *g, const cd_c_token *t) {
+/* its variable; 0: none */
+static uint32_t c_pair_find(const cd_c_writer *g, const cd_c_token *t) {
     for (uint32_t k = 0; k < g->n_pair && t->lanes == 2; k++) {
         const cd_c_pair *p = &g->pair[k];
         if (p->tensor == t->tensor && p->instance == t->instance && p->ptr == t->ptr &&
@@ -249,8 +250,8 @@ void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_co
                           .lanes = (uint8_t)lanes,
                           .store = store,
                           .safe = inside(g, tensor, flat, lanes)};
-    const uint32_t reg = store ? 0 : cd_c_pair_find(g, &t);
-    if (store) cd_c_pair_overwrite(g, &t);
+    const uint32_t reg = store ? 0 : c_pair_find(g, &t);
+    if (store) c_pair_overwrite(g, &t);
     if (reg) {
         cd_buf_putf(out, "r%u", reg);
     } else {

@@ -145,6 +145,8 @@ static cdmpp_status load(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_er
     return CDMPP_OK;
 }
 
+static cdmpp_status c_write_vector(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
+
 static cdmpp_status choice(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     if (cd_codegen_env_has_lane(&g->env, e->a[0])) return lane_by_lane(g, out, e, err);
     const uint32_t lanes = g->lanes;
@@ -153,9 +155,9 @@ static cdmpp_status choice(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_
     CD_TRY(cd_c_write_value(g, out, e->a[0], err));
     g->lanes = lanes;
     cd_buf_putf(out, " ? (cd_%s%u)", cd_c_vector(e->type), lanes);
-    CD_TRY(cd_c_write_vector(g, out, e->a[1], err));
+    CD_TRY(c_write_vector(g, out, e->a[1], err));
     cd_buf_putf(out, " : (cd_%s%u)", cd_c_vector(e->type), lanes);
-    CD_TRY(cd_c_write_vector(g, out, e->a[2], err));
+    CD_TRY(c_write_vector(g, out, e->a[2], err));
     cd_buf_puts(out, ")");
     return CDMPP_OK;
 }
@@ -163,7 +165,7 @@ static cdmpp_status choice(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_
 static cdmpp_status around(cd_c_writer *g, cd_buf *out, const char *before, const cd_expr *a,
                            const char *after, cdmpp_err *err) {
     cd_buf_puts(out, before);
-    CD_TRY(cd_c_write_vector(g, out, a, err));
+    CD_TRY(c_write_vector(g, out, a, err));
     cd_buf_puts(out, after);
     return CDMPP_OK;
 }
@@ -172,7 +174,7 @@ static cdmpp_status around(cd_c_writer *g, cd_buf *out, const char *before, cons
 static cdmpp_status dot4(cd_c_writer *g, cd_buf *out, const cd_expr *acc, const cd_expr *e,
                          cdmpp_err *err) {
     cd_buf_putf(out, "cd_dot4_i32x%u(", g->lanes);
-    if (acc) CD_TRY(cd_c_write_vector(g, out, acc, err));
+    if (acc) CD_TRY(c_write_vector(g, out, acc, err));
     else cd_buf_putf(out, "(cd_i32x%u){0}", g->lanes);
     CD_TRY(around(g, out, ", ", e->a[0], ", ", err));
     return around(g, out, "", e->a[1], ")", err);
@@ -221,7 +223,7 @@ static cdmpp_status cast(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_er
     if (is_byte(e->type)) cd_buf_putf(out, "cd_narrow_%s%u(", cd_c_vector(e->type), g->lanes);
     cd_buf_puts(out, "__builtin_convertvector(");
     if (is_byte(from)) cd_buf_putf(out, "cd_wide_%s%u(", cd_c_vector(from), g->lanes);
-    CD_TRY(cd_c_write_vector(g, out, e->a[0], err));
+    CD_TRY(c_write_vector(g, out, e->a[0], err));
     cd_buf_putf(out, "%s, cd_%s%u)%s", is_byte(from) ? ")" : "",
                 is_byte(e->type) ? "i32x" : cd_c_vector(e->type), g->lanes,
                 is_byte(e->type) ? ")" : "");
@@ -230,7 +232,7 @@ static cdmpp_status cast(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_er
 
 /* A value that does not depend on the lane is a scalar, spread. An operator without a vector form
  * is computed lane by lane. */
-cdmpp_status cd_c_write_vector(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
+static cdmpp_status c_write_vector(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     if (!cd_codegen_env_has_lane(&g->env, e)) return splat(g, out, e, err);
     switch ((cd_expr_op)e->op) {
     case CD_LOAD: return load(g, out, e, err);
@@ -345,7 +347,7 @@ static cdmpp_status store(cd_c_writer *g, const cd_ast_node *n, cdmpp_err *err) 
     CD_TRY(flat_of(g, n, &flat, err));
     const cd_expr *e = cd_codegen_env_apply(&g->env, n->e);
     cdmpp_status st =
-        g->lanes ? cd_c_write_vector(g, &value, e, err) : cd_c_write_value(g, &value, e, err);
+        g->lanes ? c_write_vector(g, &value, e, err) : cd_c_write_value(g, &value, e, err);
     if (value.oom) g->oom = true;
     if (!st && value.p) {
         if (g->lanes) st = vector_store(g, n, &flat, &value);

@@ -26,9 +26,6 @@ cd_bound cd_codegen_range_of(const cd_codegen_ranges *r, const cd_expr *e);
 /* Does a condition hold? 1: always, 0: never, -1: not known. */
 int cd_codegen_range_decide(const cd_codegen_ranges *r, const cd_expr *cond);
 
-/* Range of every variable that a FOR or THREAD node of the nest binds: var (n_var). */
-void cd_codegen_ranges_of_nest(const cd_ast *ast, cd_bound *var, uint32_t n_var);
-
 /* codegen_affine -- index expressions as sums, with what is known of the loop variables put in.
  *
  *   (i*28 + j) // 14,  j = 15 (unrolled)   ──>   2*i + 1

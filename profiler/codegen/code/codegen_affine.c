@@ -129,7 +129,8 @@ int cd_codegen_range_decide(const cd_codegen_ranges *r, const cd_expr *cond) {
     return compare(r, cond);
 }
 
-void cd_codegen_ranges_of_nest(const cd_ast *ast, cd_bound *var, uint32_t n_var) {
+/* Range of every variable that a FOR or THREAD node of the nest binds: var (n_var). */
+static void codegen_ranges_of_nest(const cd_ast *ast, cd_bound *var, uint32_t n_var) {
     for (uint32_t v = 0; v < n_var; v++) var[v] = (cd_bound){1, 0};
     for (int32_t k = 0; k < ast->n; k++) {
         const cd_ast_node *n = &ast->node[k];
@@ -294,7 +295,7 @@ cdmpp_status cd_codegen_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_p
                              .var = CD_NEWN(a, uint32_t, nest->n_var + 1)};
     if (!var || !out->slot || !out->var) return CD_FAIL(err, ENOMEM, "storage plan");
     memset(out->var, 0xff, (nest->n_var + 1) * sizeof *out->var);
-    cd_codegen_ranges_of_nest(nest->ast, var, nest->n_var);
+    codegen_ranges_of_nest(nest->ast, var, nest->n_var);
     out->ranges = (cd_codegen_ranges){nest->n_var, var};
     for (uint32_t t = 0; t < nest->n_tensor; t++) {
         cd_codegen_slot *s = &out->slot[t];
@@ -322,7 +323,7 @@ cdmpp_status cd_codegen_env_init(cd_codegen_env *v, const cd_ast *ast, uint32_t 
         cd_codegen_env_free(v);
         return CD_FAIL(err, ENOMEM, "variables");
     }
-    cd_codegen_ranges_of_nest(ast, v->bound, n_var);
+    codegen_ranges_of_nest(ast, v->bound, n_var);
     v->bound[n_var] = (cd_bound){0, 0};
     v->ranges = (cd_codegen_ranges){n_var + 1, v->bound};
     const cdmpp_status st = cd_expr_pool_init(&v->pool, NULL, err);

@@ -73,6 +73,9 @@ uint32_t cd_gpu_vt_of_node(const cd_gpu *g, int32_t k) {
     return m;
 }
 
+static cdmpp_status gpu_allreduce(const cd_gpu *g, int32_t k, uint32_t *result,
+                                  const cd_te_reducer **r, cdmpp_err *err);
+
 /* A fixed point: copies of one tensor may make another one depend on the virtual thread. */
 static void spread(cd_gpu *g) {
     for (bool more = true; more;) {
@@ -81,7 +84,7 @@ static void spread(cd_gpu *g) {
             const cd_ast_node *n = &g->t->node[k];
             uint32_t result = 0;
             const cd_te_reducer *r = NULL;
-            const bool call = n->kind == CD_AST_EVAL && !cd_gpu_allreduce(g, k, &result, &r, NULL);
+            const bool call = n->kind == CD_AST_EVAL && !gpu_allreduce(g, k, &result, &r, NULL);
             if (n->dead || (n->kind != CD_AST_STORE && !call)) continue;
             for (uint32_t o = 0; o < (call ? r->n : 1); o++) {
                 const uint32_t tensor = call ? result + o : n->tensor,
@@ -116,8 +119,9 @@ static const cd_ast_node *store_behind(const cd_gpu *g, int32_t k) {
     return k < g->t->n ? &g->t->node[k] : NULL;
 }
 
-cdmpp_status cd_gpu_allreduce(const cd_gpu *g, int32_t k, uint32_t *result, const cd_te_reducer **r,
-                              cdmpp_err *err) {
+/* The result tensor and the reducer of an EVAL node. Errors: EUNSUPPORTED. */
+static cdmpp_status gpu_allreduce(const cd_gpu *g, int32_t k, uint32_t *result,
+                                  const cd_te_reducer **r, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k], *store = store_behind(g, k);
     *r = store ? g->plan.nest->tensor[store->tensor].reducer : NULL;
     if (!*r || !n->e->n || n->e->a[0]->op != CD_LOAD || n->n < (*r)->n)
@@ -130,7 +134,7 @@ cdmpp_status cd_gpu_allreduce(const cd_gpu *g, int32_t k, uint32_t *result, cons
 static cdmpp_status note_result(cd_gpu *g, int32_t k, cdmpp_err *err) {
     uint32_t result = 0;
     const cd_te_reducer *r = NULL;
-    CD_TRY(cd_gpu_allreduce(g, k, &result, &r, err));
+    CD_TRY(gpu_allreduce(g, k, &result, &r, err));
     const cd_ast_node *n = &g->t->node[k], *store = store_behind(g, k);
     for (uint32_t i = r->n; i < n->n; i++)
         for (uint32_t d = 0; d < store->n; d++)
@@ -204,8 +208,11 @@ static cdmpp_status check_axes(const cd_gpu *g, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The nodes once, then tensors, then the checks. */
-cdmpp_status cd_gpu_kernel_study(cd_gpu *g, cdmpp_err *err) {
+/* codegen_gpu_kernel.c: finds axes, virtual threads and tensors of the kernel begin .. end-1.
+ * Errors: EUNSUPPORTED, EREJECTED.
+ *
+ * The nodes once, then tensors, then the checks. */
+static cdmpp_status gpu_kernel_study(cd_gpu *g, cdmpp_err *err) {
     const uint32_t n_slot = g->plan.n_slot;
     memset(g->extent, 0, sizeof g->extent);
     memset(g->vt, 0, g->plan.nest->n_var);
@@ -360,6 +367,8 @@ static cdmpp_status declare_memory(cd_gpu *g, uint32_t t, int64_t *shared_bytes,
     return CDMPP_OK;
 }
 
+static cdmpp_status gpu_declare_allreduce(cd_gpu *g, int32_t k, int64_t *bytes, cdmpp_err *err);
+
 /* In the order of their names, so that equal nests have equal texts. */
 static cdmpp_status declare_all(cd_gpu *g, int64_t *shared_bytes, cdmpp_err *err) {
     for (uint32_t order = 0; order < g->plan.n_slot; order++)
@@ -369,14 +378,14 @@ static cdmpp_status declare_all(cd_gpu *g, int64_t *shared_bytes, cdmpp_err *err
                 CD_TRY(declare_memory(g, t, shared_bytes, err));
     for (int32_t k = g->begin; k < g->end; k++)
         if (!g->t->node[k].dead && g->t->node[k].kind == CD_AST_EVAL)
-            CD_TRY(cd_gpu_declare_allreduce(g, k, shared_bytes, err));
+            CD_TRY(gpu_declare_allreduce(g, k, shared_bytes, err));
     return CDMPP_OK;
 }
 
 /* Studies the nodes of the kernel first: barriers and copies depend on all of them. */
 static cdmpp_status write_kernel(cd_gpu *g, cd_codegen_launch *l, cdmpp_err *err) {
     char entry[160];
-    CD_TRY(cd_gpu_kernel_study(g, err));
+    CD_TRY(gpu_kernel_study(g, err));
     CD_TRY(cd_gpu_sync(g, err));
     cd_gpu_unroll(g);
     snprintf(entry, sizeof entry, "%.100s_k%u", g->name, g->number);
@@ -459,7 +468,7 @@ static cdmpp_status write_kernels(cd_gpu *g, cdmpp_err *err) {
     return g->code->text.oom ? CD_FAIL(err, ENOMEM, "code") : CDMPP_OK;
 }
 
-/* Arrays by variable, tensor and node are shared by all kernels; cd_gpu_kernel_study resets
+/* Arrays by variable, tensor and node are shared by all kernels; gpu_kernel_study resets
  * them. */
 static cdmpp_status generate(cd_gpu *g, const cd_nest *nest, cdmpp_err *err) {
     g->tag = CD_NEWN(g->a, uint8_t, nest->n_var + 1);
@@ -541,11 +550,11 @@ static void free_group(group *r) {
 
 /* One array for each component of the reduction, an element a thread; groups of length 1 need
  * none. */
-cdmpp_status cd_gpu_declare_allreduce(cd_gpu *g, int32_t k, int64_t *bytes, cdmpp_err *err) {
+static cdmpp_status gpu_declare_allreduce(cd_gpu *g, int32_t k, int64_t *bytes, cdmpp_err *err) {
     uint32_t result = 0;
     const cd_te_reducer *red = NULL;
     group r = {0};
-    CD_TRY(cd_gpu_allreduce(g, k, &result, &red, err));
+    CD_TRY(gpu_allreduce(g, k, &result, &red, err));
     const cdmpp_status st = make_group(g, k, red->n, &r, err);
     for (uint32_t o = 0; !st && r.length > 1 && o < red->n; o++) {
         const cd_dtype t = g->plan.slot[result + o].dtype;
@@ -640,7 +649,7 @@ cdmpp_status cd_gpu_write_allreduce(cd_gpu *g, int32_t k, cdmpp_err *err) {
     uint32_t result = 0;
     const cd_te_reducer *red = NULL;
     group r = {0};
-    CD_TRY(cd_gpu_allreduce(g, k, &result, &red, err));
+    CD_TRY(gpu_allreduce(g, k, &result, &red, err));
     cdmpp_status st = make_group(g, k, red->n, &r, err);
     if (!st) st = write_all(g, k, result, red, &r, err);
     free_group(&r);

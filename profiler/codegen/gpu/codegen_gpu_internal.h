@@ -50,16 +50,10 @@ typedef struct cd_gpu {
 } cd_gpu;
 enum { CD_GPU_LOADED = 1, CD_GPU_STORED = 2 };
 
-/* codegen_gpu_kernel.c: finds axes, virtual threads and tensors of the kernel begin .. end-1.
- * Errors: EUNSUPPORTED, EREJECTED. */
-cdmpp_status cd_gpu_kernel_study(cd_gpu *g, cdmpp_err *err);
 /* Virtual threads that e depends on, through copied tensors too; those around node k. */
 uint32_t cd_gpu_vt_around(const cd_gpu *g, int32_t k);
 /* Those on which statement k (STORE, IF's condition, EVAL) depends. */
 uint32_t cd_gpu_vt_of_node(const cd_gpu *g, int32_t k);
-/* The result tensor and the reducer of an EVAL node. Errors: EUNSUPPORTED. */
-cdmpp_status cd_gpu_allreduce(const cd_gpu *g, int32_t k, uint32_t *result, const cd_te_reducer **r,
-                              cdmpp_err *err);
 /* Does another thread of the block see it? */
 bool cd_gpu_is_shared(const cd_gpu *g, uint32_t tensor);
 
@@ -88,8 +82,6 @@ cdmpp_status cd_gpu_address(const cd_gpu *g, uint32_t tensor, const cd_expr *con
 bool cd_gpu_sum_step(const cd_gpu_sum *s, const cd_expr *var, int64_t width, int64_t *by);
 /* A number that divides it always, where var is 0. */
 int64_t cd_gpu_sum_divisor(const cd_gpu_sum *s, const cd_expr *var);
-/* The sum as text; g->zero is written as 0. */
-cdmpp_status cd_gpu_write_sum(cd_gpu *g, const cd_gpu_sum *s, cdmpp_err *err);
 
 /* codegen_gpu_stmt.c: nodes from .. to-1 as statements, in loops over the virtual threads that they
  * depend on. */
@@ -104,7 +96,6 @@ cdmpp_status cd_gpu_write_element(cd_gpu *g, uint32_t tensor, const cd_expr *con
 /* codegen_gpu_reduce.c: the allreduce of EVAL node k, and the declaration of its shared memory,
  * whose size is added to *bytes. */
 cdmpp_status cd_gpu_write_allreduce(cd_gpu *g, int32_t k, cdmpp_err *err);
-cdmpp_status cd_gpu_declare_allreduce(cd_gpu *g, int32_t k, int64_t *bytes, cdmpp_err *err);
 
 /* codegen_gpu.c: the name of a thread axis ("tx"); a line of text with its indentation; the
  * indentation; a barrier. */

@@ -159,7 +159,8 @@ static cdmpp_status term(cd_gpu *g, const cd_expr *e, int64_t by, bool wide, cdm
     return CDMPP_OK;
 }
 
-cdmpp_status cd_gpu_write_sum(cd_gpu *g, const cd_gpu_sum *s, cdmpp_err *err) {
+/* The sum as text; g->zero is written as 0. */
+static cdmpp_status gpu_write_sum(cd_gpu *g, const cd_gpu_sum *s, cdmpp_err *err) {
     bool first = true;
     for (uint32_t k = 0; k < s->n; k++) {
         if (s->term[k].e == g->zero) continue;
@@ -191,7 +192,7 @@ cdmpp_status cd_gpu_write_element(cd_gpu *g, uint32_t tensor, const cd_expr *con
     cd_gpu_sum sum;
     CD_TRY(cd_gpu_address(g, tensor, x, n, &sum, err));
     cd_buf_putf(g->w.out, "t%u[", g->plan.slot[tensor].order);
-    CD_TRY(cd_gpu_write_sum(g, &sum, err));
+    CD_TRY(gpu_write_sum(g, &sum, err));
     write_copy(g, tensor);
     cd_buf_puts(g->w.out, "]");
     return CDMPP_OK;
@@ -296,10 +297,10 @@ static cdmpp_status write_copy_of(cd_gpu *g, const cd_ast_node *n, int64_t width
         cd_buf_putf(g->w.out, "vstore%lld(vload%lld(0, t%u + (", (long long)width, (long long)width,
                     b);
     else cd_buf_putf(g->w.out, "*(float%lld *)(t%u + (", (long long)width, a);
-    CD_TRY(cd_gpu_write_sum(g, cl ? from : to, err));
+    CD_TRY(gpu_write_sum(g, cl ? from : to, err));
     if (cl) cd_buf_putf(g->w.out, ")), 0, t%u + (", a);
     else cd_buf_putf(g->w.out, ")) = *(const float%lld *)(t%u + (", (long long)width, b);
-    CD_TRY(cd_gpu_write_sum(g, cl ? to : from, err));
+    CD_TRY(gpu_write_sum(g, cl ? to : from, err));
     cd_buf_puts(g->w.out, "));\n");
     return CDMPP_OK;
 }

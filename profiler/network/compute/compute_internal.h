@@ -18,7 +18,6 @@
  * one for each dimension of s, called PREFIX0, PREFIX1 ...; the extent of add_reduce_axis_text is
  * an expression of the other axes. */
 void cd_compute_begin(cd_te_compute *c);
-void cd_compute_add_axis(cd_te_compute *c, const char *name, int64_t extent);
 void cd_compute_add_axes(cd_te_compute *c, const char *prefix, const cd_graph_shape *s);
 /* Both: a stage whose axes are called PREFIX0, PREFIX1 ... */
 void cd_compute_begin_axes(cd_te_compute *c, const char *prefix, const cd_graph_shape *s);
@@ -47,8 +46,6 @@ uint32_t cd_compute_end(cd_te_compute *c, const char *name, const char *tag, con
 /* The stage of operand k of node n: written now if it is a member of the group, else a placeholder
  * or a constant. */
 uint32_t cd_compute_operand(cd_te_compute *c, const cd_fuse_node *n, uint32_t k);
-/* Mark a placeholder as layout_free: a schedule may pack it. Nothing happens for other stages. */
-void cd_compute_mark_layout_free(cd_te_compute *c, uint32_t stage);
 /* x + k and x*k as TVM's constant folding writes them; index_format is snprintf. `out` may be x. */
 void cd_compute_index_add(char out[CD_COMPUTE_INDEX_SIZE], const char *x, int64_t k);
 void cd_compute_index_mul(char out[CD_COMPUTE_INDEX_SIZE], const char *x, int64_t k);
@@ -57,17 +54,8 @@ void cd_compute_index_format(char out[CD_COMPUTE_INDEX_SIZE], const char *fmt, .
 /* The operator has no definition, for this reason (EUNSUPPORTED). Returns 0. */
 uint32_t cd_compute_fail(cd_te_compute *c, const char *why);
 
-/* Axes rv0 ... over the window of n, a pooling, and as ix the element that the open stage's own
- * position ax0 ... reads through the window: position*stride + rv*dilation in each spatial
- * dimension. */
-void cd_compute_window(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_shape *out,
-                       char (*ix)[CD_COMPUTE_INDEX_SIZE]);
 /* The first spatial dimension of a pooling's operand. */
 static inline uint32_t cd_compute_spatial(const cd_fuse_node *n) { return n->a.last ? 1 : 2; }
-/* x padded for the windows of n, a pooling: with the least number of the type for a maximum, else
- * with 0. x itself where nothing is to pad. */
-uint32_t cd_compute_pad_window(cd_te_compute *c, const cd_fuse_node *n, uint32_t x,
-                               const int64_t *before, const int64_t *after);
 
 /* A padding stage around `stage`, with `value` of type t outside: TOPI's Python form (axes i0 ...,
  * both bounds of a dimension that is padded) or its C++ form (axes ax0 ..., only the bounds that
@@ -75,11 +63,6 @@ uint32_t cd_compute_pad_window(cd_te_compute *c, const cd_fuse_node *n, uint32_t
 uint32_t cd_compute_pad(cd_te_compute *c, uint32_t stage, const char *name, bool python,
                         const int64_t *before, const int64_t *after, double value, cd_dtype t);
 
-/* One function for each kind of operator. Writes its stages, returns the number of the last one. */
-uint32_t cd_te_compute_conv(cd_te_compute *c, const cd_fuse_node *n);
-uint32_t cd_te_compute_conv_transpose(cd_te_compute *c, const cd_fuse_node *n);
-uint32_t cd_te_compute_dense(cd_te_compute *c, const cd_fuse_node *n);
-uint32_t cd_te_compute_bmm(cd_te_compute *c, const cd_fuse_node *n);
 uint32_t cd_te_compute_pool(cd_te_compute *c, const cd_fuse_node *n);
 uint32_t cd_te_compute_pool_grad(cd_te_compute *c, const cd_fuse_node *n);
 uint32_t cd_te_compute_adaptive(cd_te_compute *c, const cd_fuse_node *n);
@@ -98,5 +81,4 @@ uint32_t cd_te_compute_take(cd_te_compute *c, const cd_fuse_node *n);
 uint32_t cd_te_compute_gather(cd_te_compute *c, const cd_fuse_node *n);
 uint32_t cd_te_compute_resize(cd_te_compute *c, const cd_fuse_node *n);
 uint32_t cd_te_compute_pack4(cd_te_compute *c, const cd_fuse_node *n);
-uint32_t cd_te_compute_expr(cd_te_compute *c, const cd_fuse_node *n);
 #endif

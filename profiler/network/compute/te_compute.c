@@ -105,7 +105,7 @@ void cd_compute_begin(cd_te_compute *c) {
     c->open_first = c->n_read;
 }
 
-void cd_compute_add_axis(cd_te_compute *c, const char *name, int64_t extent) {
+static void compute_add_axis(cd_te_compute *c, const char *name, int64_t extent) {
     cd_buf_putf(&c->axis, "%s[\"%s\", 0, %lld]", c->axis.n ? ", " : "", name, (long long)extent);
     if (c->shape.rank == CD_GRAPH_MAX_RANK) cd_compute_fail(c, "too many dimensions");
     else c->shape.dim[c->shape.rank++] = extent;
@@ -115,7 +115,7 @@ void cd_compute_add_axes(cd_te_compute *c, const char *prefix, const cd_graph_sh
     char name[CD_COMPUTE_INDEX_SIZE];
     for (uint32_t d = 0; d < s->rank; d++) {
         cd_compute_index_format(name, "%s%u", prefix, d);
-        cd_compute_add_axis(c, name, s->dim[d]);
+        compute_add_axis(c, name, s->dim[d]);
     }
 }
 
@@ -226,9 +226,11 @@ static uint32_t placeholder(cd_te_compute *c, uint32_t node) {
     return add_stage(c, "placeholder", &n->shape, node);
 }
 
-/* The placeholder is in the text already: the member is inserted behind its ref. A ref occurs
+/* Mark a placeholder as layout_free: a schedule may pack it. Nothing happens for other stages.
+ *
+ * The placeholder is in the text already: the member is inserted behind its ref. A ref occurs
  * once. */
-void cd_compute_mark_layout_free(cd_te_compute *c, uint32_t stage) {
+static void compute_mark_layout_free(cd_te_compute *c, uint32_t stage) {
     char ref[40];
     if (c->st || c->stage[stage].node == CD_GRAPH_NONE) return;
     snprintf(ref, sizeof ref, "\"ref\": \"t%u\", ", stage);
@@ -256,13 +258,23 @@ static bool member(const cd_te_compute *c, uint32_t node) {
     return !c->single && c->f->group[node] == c->group;
 }
 
+static uint32_t te_compute_conv(cd_te_compute *c, const cd_fuse_node *n);
+
+static uint32_t te_compute_conv_transpose(cd_te_compute *c, const cd_fuse_node *n);
+
+static uint32_t te_compute_dense(cd_te_compute *c, const cd_fuse_node *n);
+
+static uint32_t te_compute_bmm(cd_te_compute *c, const cd_fuse_node *n);
+
+static uint32_t te_compute_expr(cd_te_compute *c, const cd_fuse_node *n);
+
 static uint32_t write(cd_te_compute *c, const cd_fuse_node *n) {
     typedef uint32_t (*writer)(cd_te_compute * c, const cd_fuse_node *n);
     static const writer table[CD_FUSE_OP_RELU] = {
-        [CD_FUSE_OP_CONV] = cd_te_compute_conv,
-        [CD_FUSE_OP_CONVT] = cd_te_compute_conv_transpose,
-        [CD_FUSE_OP_DENSE] = cd_te_compute_dense,
-        [CD_FUSE_OP_BMM] = cd_te_compute_bmm,
+        [CD_FUSE_OP_CONV] = te_compute_conv,
+        [CD_FUSE_OP_CONVT] = te_compute_conv_transpose,
+        [CD_FUSE_OP_DENSE] = te_compute_dense,
+        [CD_FUSE_OP_BMM] = te_compute_bmm,
         [CD_FUSE_OP_POOL] = cd_te_compute_pool,
         [CD_FUSE_OP_POOLGRAD] = cd_te_compute_pool_grad,
         [CD_FUSE_OP_ADAPTIVE] = cd_te_compute_adaptive,
@@ -283,7 +295,7 @@ static uint32_t write(cd_te_compute *c, const cd_fuse_node *n) {
         [CD_FUSE_OP_RESIZE] = cd_te_compute_resize,
         [CD_FUSE_OP_PACK4] = cd_te_compute_pack4,
     };
-    if (cd_fuse_op_is_expr(n->op)) return cd_te_compute_expr(c, n);
+    if (cd_fuse_op_is_expr(n->op)) return te_compute_expr(c, n);
     return table[n->op] ? table[n->op](c, n)
                         : cd_compute_fail(c, "no compute definition for this operator");
 }
@@ -394,7 +406,7 @@ static void put_part(cd_te_compute *c, const cd_fuse_node *n, const row *r, char
     }
 }
 
-uint32_t cd_te_compute_expr(cd_te_compute *c, const cd_fuse_node *n) {
+static uint32_t te_compute_expr(cd_te_compute *c, const cd_fuse_node *n) {
     const row *r = &rows[n->op - CD_FUSE_OP_RELU];
     uint32_t in[3] = {0};
     for (uint32_t k = 0; k < n->n_in && k < 3; k++) in[k] = cd_compute_operand(c, n, k);
@@ -486,10 +498,10 @@ static uint32_t plain_conv(cd_te_compute *c, const conv *v, uint32_t x, uint32_t
     const uint32_t n = v->dims, at = v->last ? 1 : 2, wat = v->last ? 0 : 2;
     const uint32_t pad = padded(c, v, x, "pad_temp");
     cd_compute_begin(c);
-    cd_compute_add_axis(c, "nn", v->out->dim[0]);
-    if (!v->last) cd_compute_add_axis(c, "ff", filters(v));
-    for (uint32_t d = 0; d < n; d++) cd_compute_add_axis(c, ys[d], v->out->dim[d + at]);
-    if (v->last) cd_compute_add_axis(c, "ff", filters(v));
+    compute_add_axis(c, "nn", v->out->dim[0]);
+    if (!v->last) compute_add_axis(c, "ff", filters(v));
+    for (uint32_t d = 0; d < n; d++) compute_add_axis(c, ys[d], v->out->dim[d + at]);
+    if (v->last) compute_add_axis(c, "ff", filters(v));
     if (!v->last) cd_compute_add_reduce_axis(c, "rc", channels(v) / v->a->groups);
     for (uint32_t d = 0; d < n; d++) cd_compute_add_reduce_axis(c, rs[d], v->w->dim[d + wat]);
     if (v->last) cd_compute_add_reduce_axis(c, "rc", channels(v) / v->a->groups);
@@ -502,7 +514,7 @@ static uint32_t plain_conv(cd_te_compute *c, const conv *v, uint32_t x, uint32_t
     cd_compute_index_format(iw[v->last ? n + 1 : 0], "ff");
     cd_compute_index_format(iw[v->last ? n : 1], "rc");
     multiply(c, v->a->dot4, pad, ix, w, iw);
-    if (v->last && n == 2 && v->a->groups == 1) cd_compute_mark_layout_free(c, w);
+    if (v->last && n == 2 && v->a->groups == 1) compute_mark_layout_free(c, w);
     cd_compute_index_format(name, "%sconv%ud_%s", v->a->groups > 1 ? "group_" : "", n,
                             orders[v->last][n - 1]);
     return cd_compute_end(c, name, name, "\"sum\"");
@@ -515,11 +527,11 @@ static uint32_t depthwise(cd_te_compute *c, const conv *v, uint32_t x, uint32_t 
     const uint32_t at = v->last ? 1 : 2, wat = v->last ? 0 : 2;
     const uint32_t pad = padded(c, v, x, "PaddedInput");
     cd_compute_begin(c);
-    cd_compute_add_axis(c, "b", v->out->dim[0]);
-    if (!v->last) cd_compute_add_axis(c, "c", filters(v));
-    cd_compute_add_axis(c, "i", v->out->dim[at]);
-    cd_compute_add_axis(c, "j", v->out->dim[at + 1]);
-    if (v->last) cd_compute_add_axis(c, "c", filters(v));
+    compute_add_axis(c, "b", v->out->dim[0]);
+    if (!v->last) compute_add_axis(c, "c", filters(v));
+    compute_add_axis(c, "i", v->out->dim[at]);
+    compute_add_axis(c, "j", v->out->dim[at + 1]);
+    if (v->last) compute_add_axis(c, "c", filters(v));
     cd_compute_add_reduce_axis(c, "di", v->w->dim[wat]);
     cd_compute_add_reduce_axis(c, "dj", v->w->dim[wat + 1]);
     cd_compute_index_format(ix[0], "b");
@@ -537,7 +549,8 @@ static uint32_t depthwise(cd_te_compute *c, const conv *v, uint32_t x, uint32_t 
                           v->last ? "depthwise_conv2d_nhwc" : "depthwise_conv2d_nchw", "\"sum\"");
 }
 
-uint32_t cd_te_compute_conv(cd_te_compute *c, const cd_fuse_node *n) {
+/* One function for each kind of operator. Writes its stages, returns the number of the last one. */
+static uint32_t te_compute_conv(cd_te_compute *c, const cd_fuse_node *n) {
     const conv v = conv_of(c, n);
     const uint32_t x = cd_compute_operand(c, n, 0), w = cd_compute_operand(c, n, 1);
     const bool dw =
@@ -583,12 +596,12 @@ static uint32_t turned(cd_te_compute *c, const conv *v, uint32_t w) {
         {"o", "i", "w"}, {"o", "i", "h", "w"}, {"o", "i", "d", "h", "w"}};
     char iw[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     cd_compute_begin(c);
-    cd_compute_add_axis(c, "o", v->w->dim[1]);
-    cd_compute_add_axis(c, "i", v->w->dim[0]);
+    compute_add_axis(c, "o", v->w->dim[1]);
+    compute_add_axis(c, "i", v->w->dim[0]);
     cd_compute_index_format(iw[0], "i");
     cd_compute_index_format(iw[1], "o");
     for (uint32_t d = 0; d < v->dims; d++) {
-        cd_compute_add_axis(c, names[v->dims - 1][d + 2], v->w->dim[d + 2]);
+        compute_add_axis(c, names[v->dims - 1][d + 2], v->w->dim[d + 2]);
         cd_compute_index_format(iw[d + 2], "%lld - %s", (long long)(v->w->dim[d + 2] - 1),
                                 names[v->dims - 1][d + 2]);
     }
@@ -625,7 +638,7 @@ static void transposed_channels(const conv *v, char in[CD_COMPUTE_INDEX_SIZE],
 }
 
 /* Dilate, pad, turn the weight, then a plain convolution of stride 1: TOPI's declaration. */
-uint32_t cd_te_compute_conv_transpose(cd_te_compute *c, const cd_fuse_node *n) {
+static uint32_t te_compute_conv_transpose(cd_te_compute *c, const cd_fuse_node *n) {
     static const char *const names[3][3] = {{"w"}, {"h", "w"}, {"d", "h", "w"}};
     static const char *const tags[3] = {"conv1d_transpose_ncw", "conv2d_transpose_nchw",
                                         "conv3d_transpose_ncdhw"};
@@ -635,15 +648,15 @@ uint32_t cd_te_compute_conv_transpose(cd_te_compute *c, const cd_fuse_node *n) {
     const uint32_t x = cd_compute_operand(c, n, 0), w = cd_compute_operand(c, n, 1);
     const uint32_t pad = spread(c, &v, x), kernel = turned(c, &v, w);
     cd_compute_begin(c);
-    cd_compute_add_axis(c, "b", n->shape.dim[0]);
-    cd_compute_add_axis(c, "c", n->shape.dim[1]);
+    compute_add_axis(c, "b", n->shape.dim[0]);
+    compute_add_axis(c, "c", n->shape.dim[1]);
     cd_compute_add_reduce_axis(c, "dc", v.x->dim[1] / v.a->groups);
     cd_compute_index_format(ix[0], "b");
     transposed_channels(&v, ix[1], iw[0]);
     cd_compute_index_format(iw[1], "%s", ix[1]);
     for (uint32_t d = 0; d < v.dims; d++) {
         const char *at = names[v.dims - 1][d];
-        cd_compute_add_axis(c, at, n->shape.dim[d + 2]);
+        compute_add_axis(c, at, n->shape.dim[d + 2]);
         cd_compute_index_format(r, "d%s", at);
         cd_compute_add_reduce_axis(c, r, v.w->dim[d + 2]);
         slide(ix[d + 2], at, 1, r, v.a->dilation[d]);
@@ -674,12 +687,12 @@ static uint32_t product(cd_te_compute *c, const cd_fuse_node *n, bool batch) {
     cd_compute_index_format(name, "T_%smatmul_%c%c", batch ? "batch_" : "", tx ? 'T' : 'N',
                             ty ? 'N' : 'T');
     cd_compute_begin(c);
-    if (batch) cd_compute_add_axis(c, "b", n->shape.dim[0]);
-    cd_compute_add_axis(c, "i", n->shape.dim[batch]);
-    cd_compute_add_axis(c, "j", n->shape.dim[1 + batch]);
+    if (batch) compute_add_axis(c, "b", n->shape.dim[0]);
+    compute_add_axis(c, "i", n->shape.dim[batch]);
+    compute_add_axis(c, "j", n->shape.dim[1 + batch]);
     cd_compute_add_reduce_axis(c, "k", a->dim[batch + !tx]);
     multiply(c, n->a.dot4, x, ix + !batch, y, iy + !batch);
-    if (!n->a.mode) cd_compute_mark_layout_free(c, y);
+    if (!n->a.mode) compute_mark_layout_free(c, y);
     return cd_compute_end(c, name,
                           batch       ? "batch_matmul"
                           : n->a.mode ? "matmul"
@@ -687,7 +700,9 @@ static uint32_t product(cd_te_compute *c, const cd_fuse_node *n, bool batch) {
                           "\"sum\"");
 }
 
-uint32_t cd_te_compute_dense(cd_te_compute *c, const cd_fuse_node *n) {
+static uint32_t te_compute_dense(cd_te_compute *c, const cd_fuse_node *n) {
     return product(c, n, false);
 }
-uint32_t cd_te_compute_bmm(cd_te_compute *c, const cd_fuse_node *n) { return product(c, n, true); }
+static uint32_t te_compute_bmm(cd_te_compute *c, const cd_fuse_node *n) {
+    return product(c, n, true);
+}

@@ -46,8 +46,10 @@ uint32_t cd_compute_pad(cd_te_compute *c, uint32_t x, const char *name, bool pyt
 
 /* ---- pooling ---- */
 
-uint32_t cd_compute_pad_window(cd_te_compute *c, const cd_fuse_node *n, uint32_t x,
-                               const int64_t *before, const int64_t *after) {
+/* x padded for the windows of n, a pooling: with the least number of the type for a maximum, else
+ * with 0. x itself where nothing is to pad. */
+static uint32_t compute_pad_window(cd_te_compute *c, const cd_fuse_node *n, uint32_t x,
+                                   const int64_t *before, const int64_t *after) {
     const double least = n->dtype == CD_F32                 ? -(double)FLT_MAX
                          : cd_expr_dtype_is_float(n->dtype) ? -65504
                                                             : 0;
@@ -65,11 +67,14 @@ static uint32_t padded(cd_te_compute *c, const cd_fuse_node *n, uint32_t x) {
         before[d + cd_compute_spatial(n)] = n->a.before[d];
         after[d + cd_compute_spatial(n)] = n->a.after[d] + (n->a.ceil ? n->a.stride[d] - 1 : 0);
     }
-    return cd_compute_pad_window(c, n, x, before, after);
+    return compute_pad_window(c, n, x, before, after);
 }
 
-void cd_compute_window(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_shape *out,
-                       char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
+/* Axes rv0 ... over the window of n, a pooling, and as ix the element that the open stage's own
+ * position ax0 ... reads through the window: position*stride + rv*dilation in each spatial
+ * dimension. */
+static void compute_window(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_shape *out,
+                           char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
     char axis[CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE], a[CD_COMPUTE_INDEX_SIZE],
         b[CD_COMPUTE_INDEX_SIZE];
     for (uint32_t d = 0; d < out->rank; d++) cd_compute_index_format(ix[d], "ax%u", d);
@@ -89,7 +94,7 @@ static uint32_t windowed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, co
                          const char *how) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     cd_compute_begin_axes(c, "ax", &n->shape);
-    cd_compute_window(c, n, &n->shape, ix);
+    compute_window(c, n, &n->shape, ix);
     cd_compute_load(c, x, ix);
     return cd_compute_end(c, "tensor", tag, how);
 }
@@ -277,7 +282,7 @@ static uint32_t padded_grad(cd_te_compute *c, const cd_fuse_node *n, uint32_t x,
         if (after[at] < 0) after[at] = 0; /* elements that no window reaches */
         extent[d] = n->shape.dim[at] + before[at] + after[at];
     }
-    return cd_compute_pad_window(c, n, x, before, after);
+    return compute_pad_window(c, n, x, before, after);
 }
 
 /* The pair (element number, value) of each window's first largest element. */
@@ -291,7 +296,7 @@ static uint32_t largest(cd_te_compute *c, const cd_fuse_node *n, uint32_t x,
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], num[CD_COMPUTE_INDEX_SIZE];
     const cd_graph_shape *y = &c->f->node[n->in[1]].shape;
     cd_compute_begin_axes(c, "ax", y);
-    cd_compute_window(c, n, y, ix);
+    compute_window(c, n, y, ix);
     number(n, extent, ix + cd_compute_spatial(n), num);
     cd_compute_put(c, "[\"%s\", \"", num);
     cd_compute_load(c, x, ix);

@@ -67,7 +67,11 @@ static void take(same_table *t, uint32_t node) {
         for (uint32_t o = 0; o < n->n_out; o++) t->same[n->out[o]] = t->g->node[*s - 1].out[o];
 }
 
-cdmpp_status cd_fuse_same_weights(const cd_graph *g, cd_arena *a, uint32_t **same, cdmpp_err *err) {
+/* fuse_same.c: for each tensor of g the first of those that are made of weights in the same way
+ * (operator, operands, attributes), in a: such a weight is there once, however many nodes of the
+ * file make it. Others are themselves. Errors: ENOMEM. */
+static cdmpp_status fuse_same_weights(const cd_graph *g, cd_arena *a, uint32_t **same,
+                                      cdmpp_err *err) {
     same_table t = {.g = g, .same = CD_NEWN(a, uint32_t, g->n_tensor + 1), .cap = 64};
     uint32_t n = 0;
     for (uint32_t i = 0; i < g->n_node; i++) n += g->node[i].folded;
@@ -116,8 +120,11 @@ uint32_t cd_fuse_import_input(cd_fuse_importer *m, uint32_t k) {
     return cd_fuse_import_has(m, k) ? node_of(m, m->n->in[k]) : 0;
 }
 
-/* The array is as long as the largest node that was marked, in steps of 1024. */
-bool cd_fuse_import_mark_shared(cd_fuse_importer *m, uint32_t node) {
+/* A node that is read more than once is shared: nothing may be folded into it. False: out of
+ * memory.
+ *
+ * The array is as long as the largest node that was marked, in steps of 1024. */
+static bool fuse_import_mark_shared(cd_fuse_importer *m, uint32_t node) {
     if (node >= m->cap_shared) {
         const uint32_t cap = node + 1024;
         bool *p = cd_mem_realloc(m->shared, m->cap_shared, cap);
@@ -145,7 +152,7 @@ void cd_fuse_import_output(cd_fuse_importer *m, uint32_t k, uint32_t node) {
     /* another operator's result, renamed */
     const bool again = node < m->f->n && m->f->node[node].origin != m->f->origin;
     m->id[t] = node;
-    if (m->uses[t] > 1 || again) cd_fuse_import_mark_shared(m, node);
+    if (m->uses[t] > 1 || again) fuse_import_mark_shared(m, node);
 }
 
 const int64_t *cd_fuse_import_ints(const cd_fuse_importer *m, uint32_t k, const char *attr,
@@ -310,6 +317,8 @@ static void refuse_type(cd_fuse_importer *m, cd_dtype t, uint32_t which) {
     if (!m->why) cd_fuse_fail(m->f, CDMPP_ENOMEM, "out of memory for a list");
 }
 
+static bool fuse_import_elementwise(cd_fuse_importer *m);
+
 /* Folded nodes need nothing: their tensors are leaves. But of a quantised weight the numbers of 8
  * bits are wanted. A rule that gives no node for a result that is read has failed. */
 static void one(cd_fuse_importer *m, uint32_t node) {
@@ -323,7 +332,7 @@ static void one(cd_fuse_importer *m, uint32_t node) {
     const cd_fuse_import_rule *r = m->n->opaque ? NULL : rule_of(m->n->op);
     if (odd && !m->n->opaque) refuse_type(m, odd, which);
     else if (r) r->fn(m);
-    else if (m->n->opaque || !cd_fuse_import_elementwise(m)) m->why = why_not(m->n);
+    else if (m->n->opaque || !fuse_import_elementwise(m)) m->why = why_not(m->n);
     for (uint32_t k = 0; !m->why && k < m->n->n_out; k++)
         if (cd_fuse_import_is_used(m, k) && m->id[m->n->out[k]] == CD_GRAPH_NONE)
             m->why = "a result that has no compute definition is used";
@@ -359,7 +368,7 @@ cdmpp_status cd_fuse_import(cd_fuse_graph *f, cdmpp_err *err) {
     f->out = CD_NEWN(&f->arena, uint32_t, m.g->n_output + 1);
     if (!m.id || !m.uses || !m.odd || !f->out)
         return CD_FAIL(err, ENOMEM, "out of memory for a graph");
-    CD_TRY(cd_fuse_same_weights(m.g, &f->arena, &m.same, err));
+    CD_TRY(fuse_same_weights(m.g, &f->arena, &m.same, err));
     walk(&m);
     cd_mem_free(m.shared);
     return f->st;
@@ -386,8 +395,11 @@ static const struct {
     {"Or", CD_FUSE_OP_OR},
 };
 
-/* Operators from ADD on have two operands; ONNX allows more for some. */
-bool cd_fuse_import_elementwise(cd_fuse_importer *m) {
+/* Imports m->n if it is in the table of single expressions, folding further operands from the left;
+ * false: it is not.
+ *
+ * Operators from ADD on have two operands; ONNX allows more for some. */
+static bool fuse_import_elementwise(cd_fuse_importer *m) {
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
         if (strcmp(plain[i].op, m->n->op)) continue;
         uint32_t x = cd_fuse_import_input(m, 0);
@@ -564,7 +576,7 @@ static void hardsigmoid(cd_fuse_importer *m) {
 
 static void hardswish(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0);
-    if (!cd_fuse_import_mark_shared(m, x)) return;
+    if (!fuse_import_mark_shared(m, x)) return;
     cd_fuse_import_output(
         m, 0, cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, hard_sigmoid(m, x, 1.0 / 6, 0.5)));
 }

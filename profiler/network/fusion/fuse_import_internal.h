@@ -65,24 +65,14 @@ uint32_t cd_fuse_import_shift(cd_fuse_importer *m, uint32_t x, uint32_t c);
 /* Reshapes [C] so that it broadcasts against the channels of a tensor of that rank: [C,1,...]. */
 uint32_t cd_fuse_import_channels(cd_fuse_importer *m, uint32_t c, uint32_t rank);
 
-/* Imports m->n if it is in the table of single expressions, folding further operands from the left;
- * false: it is not. */
-bool cd_fuse_import_elementwise(cd_fuse_importer *m);
 /* A node that is read more than once is shared: nothing may be folded into it. False: out of
  * memory. */
-bool cd_fuse_import_mark_shared(cd_fuse_importer *m, uint32_t node);
 bool cd_fuse_import_is_shared(const cd_fuse_importer *m, uint32_t node);
 
 /* The window of m->n, a convolution, over nodes x and w, without its bias; the product of nodes a
  * and b as MatMul defines it. 0 with m->why. */
 uint32_t cd_fuse_import_conv(cd_fuse_importer *m, cd_fuse_op op, uint32_t x, uint32_t w);
 uint32_t cd_fuse_import_matmul(cd_fuse_importer *m, uint32_t a, uint32_t b);
-
-/* fuse_same.c: for each tensor of g the first of those that are made of weights in the same way
- * (operator, operands, attributes), in a: such a weight is there once, however many nodes of the
- * file make it. Others are themselves. Errors: ENOMEM. */
-cdmpp_status cd_fuse_same_weights(const cd_graph *g, cd_arena *a, CD_KEEP uint32_t **same,
-                                  cdmpp_err *err);
 
 extern const cd_fuse_import_rule cd_fuse_import_rules_elementwise[], cd_fuse_import_rules_nn[],
     cd_fuse_import_rules_move[], cd_fuse_import_rules_rnn[], cd_fuse_import_rules_quantize[],

@@ -9,12 +9,14 @@
 
 #define MOST_BIAS 1073741824.0 /* of a bias in units of its channel: sums stay within 32 bits */
 
-bool cd_fuse_quantize_layer_is(const cd_fuse_node *n) {
+/* A convolution or product. Why it cannot be in 8 bits, whatever its operands hold; NULL: it can.
+ * Why not as the file has it. */
+static bool fuse_quantize_layer_is(const cd_fuse_node *n) {
     return n->op == CD_FUSE_OP_CONV || n->op == CD_FUSE_OP_CONVT || n->op == CD_FUSE_OP_DENSE ||
            n->op == CD_FUSE_OP_BMM;
 }
 
-const char *cd_fuse_quantize_layer_refuse(const cd_fuse_graph *g, const cd_fuse_node *n) {
+static const char *fuse_quantize_layer_refuse(const cd_fuse_graph *g, const cd_fuse_node *n) {
     if (n->is_const) return "it works on weights alone";
     if (n->dtype != CD_F32) return "it is not float32";
     if (n->op == CD_FUSE_OP_CONVT) return "a transposed convolution";
@@ -60,7 +62,7 @@ static bool has_zeros(const cd_fuse_graph *g, const cd_fuse_node *x) {
            g->node[c->in[0]].dtype == CD_I32;
 }
 
-const char *cd_fuse_quantize_layer_refuse_file(const cd_fuse_graph *g, const cd_fuse_node *n) {
+static const char *fuse_quantize_layer_refuse_file(const cd_fuse_graph *g, const cd_fuse_node *n) {
     bool turned;
     const cd_fuse_node *x = data_of(g, n), *w = weight_of(g, n, &turned);
     if (has_zeros(g, x)) return "its input has a zero point that is not one known number";
@@ -81,7 +83,8 @@ const char *cd_fuse_quantize_layer_refuse_file(const cd_fuse_graph *g, const cd_
 
 /* ---- operands in 8 bits ---- */
 
-cd_quantize_code cd_fuse_quantize_layer_code(cd_quantize_walk *w, uint32_t i) {
+/* Node i of the old graph, which has a range, as uint8. */
+static cd_quantize_code fuse_quantize_layer_code(cd_quantize_walk *w, uint32_t i) {
     cd_quantize_code c;
     const uint32_t k = w->observed[i];
     const cd_graph_shape s = w->from->node[i].shape;
@@ -221,6 +224,8 @@ static uint32_t channels(cd_fuse_graph *f, uint32_t c, const cd_fuse_node *n) {
     return cd_fuse_reshape(f, c, &s);
 }
 
+static uint32_t fuse_quantize_constant(cd_quantize_walk *w, uint32_t i);
+
 /* What is added to the sums, of each channel: the bias in units of the scale, less the sum of the
  * weights for each unit of the zero point. 0: nothing. */
 static uint32_t shift_of(cd_quantize_walk *w, const weight *k, uint32_t scale, int zero,
@@ -236,7 +241,7 @@ static uint32_t shift_of(cd_quantize_walk *w, const weight *k, uint32_t scale, i
     }
     if (bias || k->lost) {
         const uint32_t own =
-            bias ? flat(f, cd_fuse_quantize_constant(w, w->from->node[bias].in[1])) : k->lost;
+            bias ? flat(f, fuse_quantize_constant(w, w->from->node[bias].in[1])) : k->lost;
         const uint32_t in[2] = {
             bias && k->lost ? cd_fuse_binary(f, CD_FUSE_OP_ADD, own, k->lost) : own, scale};
         const cd_graph_shape s = f->node[in[0]].shape;
@@ -246,12 +251,14 @@ static uint32_t shift_of(cd_quantize_walk *w, const weight *k, uint32_t scale, i
     return b && sum ? cd_fuse_binary(f, CD_FUSE_OP_ADD, b, sum) : b + sum;
 }
 
-void cd_fuse_quantize_layer_emit(cd_quantize_walk *w, uint32_t i) {
+/* Layer i in 8 bits, with its bias where nobody else reads the layer: sets w->to of the layer, or
+ * of the addition of its bias. */
+static void fuse_quantize_layer_emit(cd_quantize_walk *w, uint32_t i) {
     const cd_fuse_node *n = &w->from->node[i];
     const bool file = w->q->mode == CD_QUANTIZE_FILE;
     cd_fuse_graph *f = w->f;
     const uint32_t base = behind_views(w->from, n->in[0]);
-    const cd_quantize_code c = file ? file_code(w, n) : cd_fuse_quantize_layer_code(w, base);
+    const cd_quantize_code c = file ? file_code(w, n) : fuse_quantize_layer_code(w, base);
     const weight k = file ? file_weight(w, n) : own_weight(w, base, w->to[n->in[1]]);
     const uint32_t bias = bias_of(w, i),
                    scale = cd_fuse_binary(f, CD_FUSE_OP_MUL, k.scale,
@@ -326,8 +333,8 @@ static void find_observed(cd_quantize_walk *w) {
     for (uint32_t i = 0; i < g->n; i++) w->observed[i] = CD_GRAPH_NONE;
     w->n_observed = 0;
     for (uint32_t i = 1; i < g->n; i++) {
-        if (!w->live[i] || !cd_fuse_quantize_layer_is(&g->node[i]) ||
-            cd_fuse_quantize_layer_refuse(g, &g->node[i]))
+        if (!w->live[i] || !fuse_quantize_layer_is(&g->node[i]) ||
+            fuse_quantize_layer_refuse(g, &g->node[i]))
             continue;
         const uint32_t x = base_of(g, g->node[i].in[0]);
         if (w->observed[x] == CD_GRAPH_NONE) w->observed[x] = w->n_observed++;
@@ -354,7 +361,7 @@ static uint32_t undo(cd_quantize_walk *w, uint32_t i) {
 static uint32_t operand(cd_quantize_walk *w, uint32_t i) {
     if (w->q->mode == CD_QUANTIZE_FILE && is_data_dequantize(&w->from->node[i])) return undo(w, i);
     if (w->q->mode != CD_QUANTIZE_RANGES || w->observed[i] == CD_GRAPH_NONE) return w->to[i];
-    const cd_quantize_code c = cd_fuse_quantize_layer_code(w, i);
+    const cd_quantize_code c = fuse_quantize_layer_code(w, i);
     const uint32_t in[2] = {c.node, cd_fuse_const(w->f, CD_F32, (double)c.scale)};
     const cd_graph_shape s = w->from->node[i].shape;
     return cd_fuse_add_node(w->f, CD_FUSE_OP_DEQUANTIZE, CD_F32, &s, in, 2,
@@ -380,10 +387,12 @@ static void copy(cd_quantize_walk *w, uint32_t i) {
     if (n->op == CD_FUSE_OP_LEAF) w->f->node[id].is_const = n->is_const;
 }
 
-/* A bias stands behind the layer that takes it up. */
-uint32_t cd_fuse_quantize_constant(cd_quantize_walk *w, uint32_t i) {
+/* A constant node in the new graph, made now if it is not yet.
+ *
+ * A bias stands behind the layer that takes it up. */
+static uint32_t fuse_quantize_constant(cd_quantize_walk *w, uint32_t i) {
     const cd_fuse_node *n = &w->from->node[i];
-    for (uint32_t k = 0; k < n->n_in; k++) (void)cd_fuse_quantize_constant(w, n->in[k]);
+    for (uint32_t k = 0; k < n->n_in; k++) (void)fuse_quantize_constant(w, n->in[k]);
     if (!w->to[i] && i) copy(w, i);
     return w->to[i];
 }
@@ -420,18 +429,17 @@ static void list(cd_quantize_walk *w, const cd_fuse_node *n, const char *why) {
 
 static bool layer(cd_quantize_walk *w, uint32_t i) {
     const cd_fuse_node *n = &w->from->node[i];
-    if (n->is_const || !cd_fuse_quantize_layer_is(n)) return false;
+    if (n->is_const || !fuse_quantize_layer_is(n)) return false;
     if (n->a.dot4) { /* of whole numbers in the file already: in every mode */
         list(w, n, NULL);
         return false;
     }
-    const char *why = cd_fuse_quantize_layer_refuse(w->from, n);
-    if (!why && w->q->mode == CD_QUANTIZE_FILE)
-        why = cd_fuse_quantize_layer_refuse_file(w->from, n);
+    const char *why = fuse_quantize_layer_refuse(w->from, n);
+    if (!why && w->q->mode == CD_QUANTIZE_FILE) why = fuse_quantize_layer_refuse_file(w->from, n);
     if (!why && (w->q->mode == CD_QUANTIZE_FLOAT || w->q->mode == CD_QUANTIZE_OBSERVE))
         why = "in float";
     list(w, n, why);
-    if (!why) cd_fuse_quantize_layer_emit(w, i);
+    if (!why) fuse_quantize_layer_emit(w, i);
     return !why;
 }
 

@@ -28,18 +28,6 @@ typedef struct cd_quantize_code {
     int zero;
 } cd_quantize_code;
 
-/* A convolution or product. Why it cannot be in 8 bits, whatever its operands hold; NULL: it can.
- * Why not as the file has it. */
-bool cd_fuse_quantize_layer_is(const cd_fuse_node *n);
-const char *cd_fuse_quantize_layer_refuse(const cd_fuse_graph *g, const cd_fuse_node *n);
-const char *cd_fuse_quantize_layer_refuse_file(const cd_fuse_graph *g, const cd_fuse_node *n);
-/* Node i of the old graph, which has a range, as uint8. */
-cd_quantize_code cd_fuse_quantize_layer_code(cd_quantize_walk *w, uint32_t i);
-/* A constant node in the new graph, made now if it is not yet. */
-uint32_t cd_fuse_quantize_constant(cd_quantize_walk *w, uint32_t i);
 /* Dimension 1 of x in words of four numbers of 8 bits; `fill` makes it a multiple of 4. */
 uint32_t cd_fuse_quantize_words(cd_fuse_graph *f, uint32_t x, int fill);
-/* Layer i in 8 bits, with its bias where nobody else reads the layer: sets w->to of the layer, or
- * of the addition of its bias. */
-void cd_fuse_quantize_layer_emit(cd_quantize_walk *w, uint32_t i);
 #endif

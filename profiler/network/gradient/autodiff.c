@@ -97,8 +97,10 @@ static uint32_t group_norm(cd_autodiff_builder *b, const cd_graph_node *n, const
                               channels(b, in[2], s.rank));
 }
 
-bool cd_autodiff_decompose_norm(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in,
-                                uint32_t *out) {
+/* Append n in operators that have gradients; in, out: tensors of b->g. False: nothing appended, n
+ * stays one operator. */
+static bool autodiff_decompose_norm(cd_autodiff_builder *b, const cd_graph_node *n,
+                                    const uint32_t *in, uint32_t *out) {
     const bool batch = !strcmp(n->op, "BatchNormalization");
     if (batch && cd_autodiff_shape(b, in[0])->rank > 1) out[0] = batch_norm(b, n, in);
     else if (!strcmp(n->op, "LayerNormalization") && n->n_out == 1) out[0] = layer_norm(b, n, in);
@@ -164,7 +166,8 @@ static uint32_t layer_back(cd_autodiff_builder *b, const cd_autodiff_norm *v, ui
                               v->inv);
 }
 
-void cd_autodiff_norm_backward(cd_autodiff_builder *b, const cd_autodiff_norm *v) {
+/* Gradients of a normalisation that was decomposed, for all of its nodes at once. */
+static void autodiff_norm_backward(cd_autodiff_builder *b, const cd_autodiff_norm *v) {
     const uint32_t dy = b->grad[b->g->node[v->last].out[0]];
     if (b->st || dy == CD_GRAPH_NONE) return;
     const bool alike = v->scale != CD_GRAPH_NONE && v->param == v->axes;
@@ -478,8 +481,7 @@ static void copy_node(cd_autodiff_builder *b, const cd_graph_node *n) {
         in[k] = n->in[k] == CD_GRAPH_NONE ? n->in[k] : b->map[n->in[k]];
     b->at = n->name;
     if (n->opaque) b->st = opaque(b, n, in, out);
-    else if (!cd_autodiff_decompose_norm(b, n, in, out) &&
-             !cd_autodiff_decompose_rnn(b, n, in, out))
+    else if (!autodiff_decompose_norm(b, n, in, out) && !cd_autodiff_decompose_rnn(b, n, in, out))
         b->st = cd_graph_add(b->g, n->name, n->op, in, n->n_in, n->attr, n->n_attr, out, n->n_out,
                              b->err);
     for (uint32_t k = 0; k < n->n_out && !b->st; k++) {
@@ -613,7 +615,7 @@ static void backward(cd_autodiff_builder *b) {
         while (norm && b->norm[norm - 1].last > i) norm--;
         if (norm && b->norm[norm - 1].last == i) {
             b->at = b->g->node[i].name;
-            cd_autodiff_norm_backward(b, &b->norm[norm - 1]);
+            autodiff_norm_backward(b, &b->norm[norm - 1]);
             i = b->norm[norm - 1].first;
         } else one(b, i);
     }

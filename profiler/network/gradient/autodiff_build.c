@@ -111,7 +111,8 @@ uint32_t cd_autodiff_transpose(cd_autodiff_builder *b, uint32_t x, uint32_t rank
     return cd_autodiff_op(b, "Transpose", 1, &x, 1, &p);
 }
 
-uint32_t cd_autodiff_swap_last(cd_autodiff_builder *b, uint32_t x) {
+/* the last two dimensions */
+static uint32_t autodiff_swap_last(cd_autodiff_builder *b, uint32_t x) {
     const uint32_t rank = cd_autodiff_shape(b, x)->rank;
     int64_t perm[CD_GRAPH_MAX_RANK] = {0};
     if (b->st) return x;
@@ -142,8 +143,10 @@ uint32_t cd_autodiff_reduce(cd_autodiff_builder *b, const char *op, uint32_t x, 
     return n ? cd_autodiff_op(b, op, 1, &x, 2, attr) : x;
 }
 
-/* Dimensions that the operand does not have, and those of 1 that were repeated. */
-uint32_t cd_autodiff_sum_to(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s) {
+/* the sum over dimensions that broadcasting repeated, in shape s.
+ *
+ * Dimensions that the operand does not have, and those of 1 that were repeated. */
+static uint32_t autodiff_sum_to(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s) {
     const cd_graph_shape full = *cd_autodiff_shape(b, x);
     uint32_t axes = 0;
     if (b->st || same(&full, s)) return x;
@@ -210,7 +213,7 @@ bool cd_autodiff_needs_grad(const cd_autodiff_builder *b, uint32_t k) {
 void cd_autodiff_accumulate_tensor(cd_autodiff_builder *b, uint32_t t, uint32_t dx) {
     if (b->st || !b->need[t]) return;
     const cd_graph_shape s = b->g->tensor[t].shape;
-    dx = cd_autodiff_cast(b, cd_autodiff_sum_to(b, dx, &s), b->g->tensor[t].dtype);
+    dx = cd_autodiff_cast(b, autodiff_sum_to(b, dx, &s), b->g->tensor[t].dtype);
     b->grad[t] = b->grad[t] == CD_GRAPH_NONE ? dx : cd_autodiff_binary(b, "Add", b->grad[t], dx);
 }
 
@@ -232,7 +235,8 @@ const int64_t *cd_autodiff_known_ints(const cd_autodiff_builder *b, uint32_t k, 
     return b->g->tensor[t].value;
 }
 
-bool cd_autodiff_known_number(const cd_autodiff_builder *b, uint32_t k, double *v) {
+/* The one known number of operand k; false: not known. */
+static bool autodiff_known_number(const cd_autodiff_builder *b, uint32_t k, double *v) {
     const uint32_t t = cd_autodiff_input(b, k);
     if (b->st || t == CD_GRAPH_NONE || cd_graph_shape_elements(cd_autodiff_shape(b, t)) != 1)
         return false;
@@ -432,8 +436,7 @@ static void sub(cd_autodiff_builder *b) {
         cd_autodiff_accumulate(
             b, 1,
             cd_autodiff_unary(
-                b, "Neg",
-                cd_autodiff_sum_to(b, dy, cd_autodiff_shape(b, cd_autodiff_input(b, 1)))));
+                b, "Neg", autodiff_sum_to(b, dy, cd_autodiff_shape(b, cd_autodiff_input(b, 1)))));
 }
 
 static void multiply(cd_autodiff_builder *b) {
@@ -455,7 +458,7 @@ static void divide(cd_autodiff_builder *b) {
 static void power(cd_autodiff_builder *b) {
     const uint32_t dy = dd(b), x = xx(b), to = cd_autodiff_input(b, 1);
     double e;
-    const bool known = cd_autodiff_known_number(b, 1, &e);
+    const bool known = autodiff_known_number(b, 1, &e);
     if (cd_autodiff_needs_grad(b, 1))
         cd_autodiff_accumulate(b, 1, mul(b, dy, mul(b, yy(b), cd_autodiff_unary(b, "Log", x))));
     if (!cd_autodiff_needs_grad(b, 0)) return;
@@ -571,8 +574,7 @@ static void gemm(cd_autodiff_builder *b) {
                 ? dy
                 : cd_autodiff_binary_scalar(
                       b, "Mul",
-                      cd_autodiff_sum_to(b, dy, cd_autodiff_shape(b, cd_autodiff_input(b, 2))),
-                      beta));
+                      autodiff_sum_to(b, dy, cd_autodiff_shape(b, cd_autodiff_input(b, 2))), beta));
     const uint32_t d = alpha == 1 || !(cd_autodiff_needs_grad(b, 0) || cd_autodiff_needs_grad(b, 1))
                            ? dy
                            : cd_autodiff_binary_scalar(b, "Mul", dy, alpha);
@@ -640,8 +642,8 @@ static void matmul(cd_autodiff_builder *b) {
             b, 1,
             cd_autodiff_reshape(
                 b,
-                cd_autodiff_sum_to(
-                    b, cd_autodiff_binary(b, "MatMul", cd_autodiff_swap_last(b, x), dy), &s),
+                autodiff_sum_to(b, cd_autodiff_binary(b, "MatMul", autodiff_swap_last(b, x), dy),
+                                &s),
                 &sb));
     }
     if (cd_autodiff_needs_grad(b, 0)) {
@@ -650,8 +652,8 @@ static void matmul(cd_autodiff_builder *b) {
             b, 0,
             cd_autodiff_reshape(
                 b,
-                cd_autodiff_sum_to(
-                    b, cd_autodiff_binary(b, "MatMul", dy, cd_autodiff_swap_last(b, y)), &s),
+                autodiff_sum_to(b, cd_autodiff_binary(b, "MatMul", dy, autodiff_swap_last(b, y)),
+                                &s),
                 &sa));
     }
 }

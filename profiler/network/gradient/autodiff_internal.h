@@ -85,8 +85,6 @@ uint32_t cd_autodiff_zeros(cd_autodiff_builder *b, const cd_graph_shape *s, uint
 /* axes: bits */
 uint32_t cd_autodiff_reduce(cd_autodiff_builder *b, const char *op, uint32_t x, uint32_t axes,
                             bool keep);
-/* the sum over dimensions that broadcasting repeated, in shape s */
-uint32_t cd_autodiff_sum_to(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s);
 /* The part of shape s that begins at `start`. */
 uint32_t cd_autodiff_slice(cd_autodiff_builder *b, uint32_t x, const int64_t *start,
                            const cd_graph_shape *s);
@@ -95,11 +93,7 @@ uint32_t cd_autodiff_pad(cd_autodiff_builder *b, uint32_t x, const int64_t *befo
                          const int64_t *after);
 /* The reverse of a slice: dy at every step-th element from `start` of a tensor of shape s, zeros
  * elsewhere. Fewer than 8 dimensions where a step is not 1. */
-uint32_t cd_autodiff_unslice(cd_autodiff_builder *b, uint32_t dy, const int64_t *start,
-                             const int64_t *step, const cd_graph_shape *s);
 uint32_t cd_autodiff_gemm(cd_autodiff_builder *b, uint32_t x, uint32_t y, bool tx, bool ty);
-/* the last two dimensions */
-uint32_t cd_autodiff_swap_last(cd_autodiff_builder *b, uint32_t x);
 
 /* ---- the operator at work ---- */
 static inline uint32_t cd_autodiff_input(const cd_autodiff_builder *b, uint32_t k) {
@@ -119,8 +113,6 @@ void cd_autodiff_accumulate_tensor(cd_autodiff_builder *b, uint32_t tensor, uint
 const int64_t *cd_autodiff_get_ints(const cd_autodiff_builder *b, const char *name, uint32_t *n);
 /* Known integers of operand k; NULL: not known. */
 const int64_t *cd_autodiff_known_ints(const cd_autodiff_builder *b, uint32_t k, uint32_t *n);
-/* The one known number of operand k; false: not known. */
-bool cd_autodiff_known_number(const cd_autodiff_builder *b, uint32_t k, double *v);
 
 /* ---- rules ---- */
 typedef struct cd_autodiff_rule {
@@ -134,12 +126,8 @@ extern const cd_autodiff_rule cd_autodiff_rules_elementwise[], cd_autodiff_rules
 /* ---- operators that training needs in another form (autodiff_norm.c, autodiff_rnn.c) ---- */
 /* Append n in operators that have gradients; in, out: tensors of b->g. False: nothing appended, n
  * stays one operator. */
-bool cd_autodiff_decompose_norm(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in,
-                                uint32_t *out);
 bool cd_autodiff_decompose_rnn(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in,
                                uint32_t *out);
-/* Gradients of a normalisation that was decomposed, for all of its nodes at once. */
-void cd_autodiff_norm_backward(cd_autodiff_builder *b, const cd_autodiff_norm *v);
 /* ---- the loss, and the update (autodiff_step.c) ---- */
 /* seed: (2 * results) tensors that the gradients of the results are made from; see
  * autodiff_step.c. */

@@ -74,9 +74,12 @@ static int64_t begin_of(int64_t start, int64_t dim) {
     return start < 0 ? 0 : start > dim ? dim : start;
 }
 
-/* Zeros around what was taken; the last step's zeros may be cut. */
-uint32_t cd_autodiff_unslice(cd_autodiff_builder *b, uint32_t dy, const int64_t *start,
-                             const int64_t *step, const cd_graph_shape *x) {
+/* The reverse of a slice: dy at every step-th element from `start` of a tensor of shape s, zeros
+ * elsewhere. Fewer than 8 dimensions where a step is not 1.
+ *
+ * Zeros around what was taken; the last step's zeros may be cut. */
+static uint32_t autodiff_unslice(cd_autodiff_builder *b, uint32_t dy, const int64_t *start,
+                                 const int64_t *step, const cd_graph_shape *x) {
     int64_t after[CD_GRAPH_MAX_RANK] = {0};
     for (uint32_t d = 0; d < x->rank; d++) dy = apart(b, dy, d, step[d]);
     for (uint32_t d = 0; d < x->rank; d++)
@@ -133,7 +136,7 @@ static void slice(cd_autodiff_builder *b) {
     }
     if (b->why) return;
     const uint32_t dy = turn(b, cd_autodiff_output_grad(b, 0), turned, start, step);
-    cd_autodiff_accumulate(b, 0, cd_autodiff_unslice(b, dy, start, step, &x));
+    cd_autodiff_accumulate(b, 0, autodiff_unslice(b, dy, start, step, &x));
 }
 
 /* The reverse of padding is slicing, and the other way round where pads are negative. */
@@ -445,7 +448,7 @@ static uint32_t point_back(cd_autodiff_builder *b, uint32_t dy, const window *w,
     const uint32_t d = cd_autodiff_op(
         b, "Conv", 2, (const uint32_t[]){dy, turned(b, cd_autodiff_input(b, 1), w->group)}, 1,
         &group);
-    return cd_autodiff_unslice(b, d, start, step, x);
+    return autodiff_unslice(b, d, start, step, x);
 }
 
 /* Without strides the gradient of the data is a convolution with the turned weight. False where the

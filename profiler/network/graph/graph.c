@@ -87,8 +87,9 @@ int64_t cd_graph_shape_bytes(const cd_graph_shape *s, cd_dtype t) {
     return bits < 8 && t != CD_BOOL ? (n * bits + 7) / 8 : n * (int64_t)cd_expr_dtype_bytes(t);
 }
 
-cdmpp_status cd_graph_publish(cd_graph *g, const cd_graph_tensor *t, uint32_t *tensor,
-                              cdmpp_err *err) {
+/* Append as it is; in graph.c. Errors: ENOMEM. */
+static cdmpp_status graph_publish(cd_graph *g, const cd_graph_tensor *t, uint32_t *tensor,
+                                  cdmpp_err *err) {
     if (CD_GROW_IN(&g->arena, g->tensor, g->n_tensor, g->cap_tensor))
         return CD_FAIL(err, ENOMEM, "a graph of %u", g->n_tensor);
     g->tensor[g->n_tensor] = *t;
@@ -96,7 +97,7 @@ cdmpp_status cd_graph_publish(cd_graph *g, const cd_graph_tensor *t, uint32_t *t
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_graph_node *n, cdmpp_err *err) {
+static cdmpp_status graph_publish_node(cd_graph *g, const cd_graph_node *n, cdmpp_err *err) {
     if (CD_GROW_IN(&g->arena, g->node, g->n_node, g->cap_node))
         return CD_FAIL(err, ENOMEM, "a graph of %u", g->n_node);
     g->node[g->n_node++] = *n;
@@ -129,7 +130,7 @@ cdmpp_status cd_graph_input(cd_graph *g, const char *name, cd_dtype t, const cd_
     cd_graph_tensor x;
     CD_TRY(source(g, name, t, s, &x, err));
     x.is_input = true;
-    CD_TRY(cd_graph_publish(g, &x, tensor, err));
+    CD_TRY(graph_publish(g, &x, tensor, err));
     return list(g, &g->input, &g->n_input, *tensor, err);
 }
 
@@ -138,7 +139,7 @@ cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd
     cd_graph_tensor x;
     CD_TRY(source(g, name, t, s, &x, err));
     x.is_weight = true;
-    return cd_graph_publish(g, &x, tensor, err);
+    return graph_publish(g, &x, tensor, err);
 }
 
 /* As a conversion in C where that is defined; else the nearest there is, and 0 for what is no
@@ -157,7 +158,7 @@ cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const 
     if (n > (g->contents ? CD_GRAPH_MAX_VALUES : CD_GRAPH_MAX_VALUE) ||
         n > CD_GRAPH_MAX_VALUES - g->n_value) {
         x.is_weight = true; /* too much to keep: a shape like any other weight */
-        return cd_graph_publish(g, &x, tensor, err);
+        return graph_publish(g, &x, tensor, err);
     }
     /* The type says which of the two the tensor has, whichever was given. One more: empty content
      * is content. */
@@ -172,7 +173,7 @@ cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const 
     x.fvalue = reals;
     x.value = wholes;
     g->n_value += n;
-    return cd_graph_publish(g, &x, tensor, err);
+    return graph_publish(g, &x, tensor, err);
 }
 
 cdmpp_status cd_graph_rename(cd_graph *g, uint32_t tensor, const char *name, cdmpp_err *err) {
@@ -346,7 +347,7 @@ static cdmpp_status publish(cd_graph_call *c, cd_graph_node *n, uint32_t *out, c
     if (c->n_in) memcpy(io, c->in, c->n_in * sizeof *io);
     for (uint32_t o = 0; o < c->n_out; o++) {
         c->out[o].node = g->n_node;
-        CD_TRY(cd_graph_publish(g, &c->out[o], &out[o], err));
+        CD_TRY(graph_publish(g, &c->out[o], &out[o], err));
         io[c->n_in + o] = out[o];
     }
     n->in = io;
@@ -355,7 +356,7 @@ static cdmpp_status publish(cd_graph_call *c, cd_graph_node *n, uint32_t *out, c
     n->n_out = c->n_out;
     n->attr = c->attr;
     n->n_attr = c->n_attr;
-    return cd_graph_publish_node(g, n, err);
+    return graph_publish_node(g, n, err);
 }
 
 static cdmpp_status add(cd_graph_call *c, const cd_graph_attr *attr, uint32_t n_attr,

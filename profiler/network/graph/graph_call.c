@@ -121,7 +121,8 @@ cdmpp_status cd_graph_call_set_int(cd_graph_call *c, const char *name, int64_t v
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_call_set_float(cd_graph_call *c, const char *name, double v, cdmpp_err *err) {
+static cdmpp_status graph_call_set_float(cd_graph_call *c, const char *name, double v,
+                                         cdmpp_err *err) {
     cd_graph_attr *a;
     CD_TRY(slot(c, name, &a, err));
     *a = (cd_graph_attr){.name = a->name, .kind = CD_GRAPH_ATTR_FLOAT, .f = v};
@@ -160,7 +161,7 @@ cdmpp_status cd_graph_call_default_float(cd_graph_call *c, const char *name, dou
                                          cdmpp_err *err) {
     double v;
     CD_TRY(read_float(c, name, absent, &v, err));
-    return cd_graph_call_set_float(c, name, v, err);
+    return graph_call_set_float(c, name, v, err);
 }
 
 cdmpp_status cd_graph_call_normalize_axis(int64_t axis, uint32_t rank, uint32_t *out,
@@ -397,7 +398,7 @@ static cdmpp_status bound(cd_graph_call *c, uint32_t i, const char *name, cdmpp_
     const cd_graph_tensor *t = cd_graph_call_input(c, i);
     if (!t || !cd_graph_call_is_known(t) || cd_graph_shape_elements(&t->shape) != 1)
         return CDMPP_OK;
-    return cd_graph_call_set_float(c, name, t->fvalue ? t->fvalue[0] : (double)t->value[0], err);
+    return graph_call_set_float(c, name, t->fvalue ? t->fvalue[0] : (double)t->value[0], err);
 }
 
 cdmpp_status cd_graph_infer_clip(cd_graph_call *c, cdmpp_err *err) {

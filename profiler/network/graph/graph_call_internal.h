@@ -74,7 +74,6 @@ cdmpp_status cd_graph_call_attr_ints(const cd_graph_call *c, const char *name, c
                                      uint32_t *n, cdmpp_err *err);
 /* Set a resolved attribute; replaces one of that name. */
 cdmpp_status cd_graph_call_set_int(cd_graph_call *c, const char *name, int64_t v, cdmpp_err *err);
-cdmpp_status cd_graph_call_set_float(cd_graph_call *c, const char *name, double v, cdmpp_err *err);
 cdmpp_status cd_graph_call_set_ints(cd_graph_call *c, const char *name, const int64_t *v,
                                     uint32_t n, cdmpp_err *err);
 cdmpp_status cd_graph_call_set_floats(cd_graph_call *c, const char *name, const double *v,
@@ -114,8 +113,6 @@ cdmpp_status cd_graph_call_content(cd_graph_call *c, uint32_t o, int64_t **v, do
 /* May n more elements be read to compute contents? They are counted. Beyond CD_GRAPH_MAX_STEPS
  * nothing is folded any more. */
 bool cd_graph_call_may_read(cd_graph_call *c, int64_t n);
-/* Output 0 has operand i's content. */
-void cd_graph_call_share_content(cd_graph_call *c, uint32_t i);
 /* Copy elements: out[k] = operand 0[from(k)], -1: 0. */
 /* position in the output -> element of the operand */
 typedef int64_t cd_graph_gather_fn(const void *ctx, const int64_t *at);
@@ -132,11 +129,6 @@ double cd_graph_type_round(cd_dtype t, double v);
 /* Operations: one for each element of the first output, or of the first operand. */
 double cd_graph_flop_out(const cd_graph_call *c);
 double cd_graph_flop_in(const cd_graph_call *c);
-
-/* Append as it is; in graph.c. Errors: ENOMEM. */
-cdmpp_status cd_graph_publish(cd_graph *g, const cd_graph_tensor *t, uint32_t *tensor,
-                              cdmpp_err *err);
-cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_graph_node *n, cdmpp_err *err);
 
 /* The functions that rows of the table name: cd_graph_infer_X, cd_graph_fold_X, cd_graph_flop_X, in
  * the order of their files. */

@@ -34,7 +34,8 @@ bool cd_graph_call_may_read(cd_graph_call *c, int64_t n) {
     return true;
 }
 
-void cd_graph_call_share_content(cd_graph_call *c, uint32_t i) {
+/* Output 0 has operand i's content. */
+static void graph_call_share_content(cd_graph_call *c, uint32_t i) {
     const cd_graph_tensor *t = cd_graph_call_input(c, i);
     c->out[0].value = t->value;
     c->out[0].fvalue = t->fvalue;
@@ -434,6 +435,6 @@ cdmpp_status cd_graph_fold_clip(cd_graph_call *c, cdmpp_err *err) {
 
 cdmpp_status cd_graph_fold_share(cd_graph_call *c, cdmpp_err *err) {
     (void)err;
-    cd_graph_call_share_content(c, 0);
+    graph_call_share_content(c, 0);
     return CDMPP_OK;
 }

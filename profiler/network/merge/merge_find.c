@@ -10,13 +10,15 @@ static const char *const ACTIVATIONS[] = {"Relu",      "LeakyRelu", "Clip",    "
                                           "Tanh",      "Elu",       "Selu",    "HardSigmoid",
                                           "HardSwish", "Softplus",  "Softsign"};
 
-const int64_t *cd_merge_ints(const cd_graph_node *n, const char *name) {
+/* Strides, dilations, pads ...: resolved ints of a node (graph.h, 6). */
+static const int64_t *merge_ints(const cd_graph_node *n, const char *name) {
     const cd_graph_attr *a = cd_graph_node_attr(n, name);
     return a ? a->ints : NULL;
 }
 
-cdmpp_status cd_merge_count_readers(const cd_graph *g, cd_arena *a, cd_merge_readers *out,
-                                    cdmpp_err *err) {
+/* Errors: ENOMEM. */
+static cdmpp_status merge_count_readers(const cd_graph *g, cd_arena *a, cd_merge_readers *out,
+                                        cdmpp_err *err) {
     *out = (cd_merge_readers){CD_NEWN(a, uint32_t, (size_t)g->n_tensor + 1),
                               CD_NEWN(a, uint32_t, (size_t)g->n_tensor + 1)};
     if (!out->n || !out->last) return CD_FAIL(err, ENOMEM, "readers of %u tensors", g->n_tensor);
@@ -38,7 +40,8 @@ static bool is_ready(const cd_graph *g, uint32_t tensor, uint32_t first) {
 
 static uint32_t bias_of(const cd_graph_node *n) { return n->n_in > 2 ? n->in[2] : CD_GRAPH_NONE; }
 
-bool cd_merge_is_member(const cd_graph *g, uint32_t node, uint32_t first) {
+/* Could the convolution be merged with any other, one that stands at node `first` or behind it? */
+static bool merge_is_member(const cd_graph *g, uint32_t node, uint32_t first) {
     const cd_graph_node *n = &g->node[node];
     if (n->opaque || n->folded || strcmp(n->op, "Conv") != 0 ||
         cd_graph_node_int(n, "group", 1) != 1)
@@ -57,23 +60,26 @@ static bool alike(const cd_graph *g, const cd_graph_node *a, const cd_graph_node
     for (uint32_t d = 2; d < rank; d++)
         if (x->shape.dim[d] != y->shape.dim[d]) return false;
     const size_t bytes = (rank - 2) * sizeof(int64_t);
-    return !memcmp(cd_merge_ints(a, "strides"), cd_merge_ints(b, "strides"), bytes) &&
-           !memcmp(cd_merge_ints(a, "dilations"), cd_merge_ints(b, "dilations"), bytes);
+    return !memcmp(merge_ints(a, "strides"), merge_ints(b, "strides"), bytes) &&
+           !memcmp(merge_ints(a, "dilations"), merge_ints(b, "dilations"), bytes);
 }
 
-bool cd_merge_fits(const cd_graph *g, const cd_merge_set *s) {
+static bool merge_window_of(const cd_graph *g, const cd_merge_set *s, cd_merge_window *out);
+
+/* Whether the set keeps to rule (1). */
+static bool merge_fits(const cd_graph *g, const cd_merge_set *s) {
     cd_merge_window w;
     if (s->n < 2 || s->n > CD_MERGE_MOST) return false;
     uint32_t first = s->node[0];
     for (uint32_t i = 1; i < s->n; i++)
         if (s->node[i] < first) first = s->node[i];
     for (uint32_t i = 0; i < s->n; i++) {
-        if (s->node[i] >= g->n_node || !cd_merge_is_member(g, s->node[i], first)) return false;
+        if (s->node[i] >= g->n_node || !merge_is_member(g, s->node[i], first)) return false;
         if (i && !alike(g, &g->node[s->node[0]], &g->node[s->node[i]])) return false;
         for (uint32_t j = 0; j < i; j++)
             if (s->node[j] == s->node[i]) return false;
     }
-    return cd_merge_window_of(g, s, &w);
+    return merge_window_of(g, s, &w);
 }
 
 /* Along d: begins at the earliest, ends at the latest place that any member reads; the padding
@@ -81,22 +87,20 @@ bool cd_merge_fits(const cd_graph *g, const cd_merge_set *s) {
 static bool cover(const cd_graph *g, const cd_merge_set *s, uint32_t d, cd_merge_window *w) {
     const cd_graph_node *a = &g->node[s->node[0]];
     const int64_t in = g->tensor[a->in[0]].shape.dim[d + 2],
-                  out = g->tensor[a->out[0]].shape.dim[d + 2],
-                  step = cd_merge_ints(a, "strides")[d];
-    const int64_t *pad = cd_merge_ints(a, "pads"), *kernel = cd_merge_ints(a, "kernel_shape"),
-                  by = cd_merge_ints(a, "dilations")[d];
+                  out = g->tensor[a->out[0]].shape.dim[d + 2], step = merge_ints(a, "strides")[d];
+    const int64_t *pad = merge_ints(a, "pads"), *kernel = merge_ints(a, "kernel_shape"),
+                  by = merge_ints(a, "dilations")[d];
     int64_t begin = pad[d], size = kernel[d];
     bool same = true;
     for (uint32_t i = 1; i < s->n; i++) {
-        const int64_t *p = cd_merge_ints(&g->node[s->node[i]], "pads"),
-                      *k = cd_merge_ints(&g->node[s->node[i]], "kernel_shape");
+        const int64_t *p = merge_ints(&g->node[s->node[i]], "pads"),
+                      *k = merge_ints(&g->node[s->node[i]], "kernel_shape");
         same = same && p[d] == pad[d] && p[w->n + d] == pad[w->n + d] && k[d] == kernel[d];
         if (p[d] > begin) begin = p[d];
     }
     for (uint32_t i = 0; i < s->n; i++) {
         const cd_graph_node *m = &g->node[s->node[i]];
-        const int64_t end =
-            begin - cd_merge_ints(m, "pads")[d] + cd_merge_ints(m, "kernel_shape")[d];
+        const int64_t end = begin - merge_ints(m, "pads")[d] + merge_ints(m, "kernel_shape")[d];
         if (end > size) size = end;
     }
     const int64_t behind = (out - 1) * step + size - in - begin;
@@ -107,7 +111,8 @@ static bool cover(const cd_graph *g, const cd_merge_set *s, uint32_t d, cd_merge
     return same || (by == 1 && (in + begin + w->pad[w->n + d] - size) / step + 1 == out);
 }
 
-bool cd_merge_window_of(const cd_graph *g, const cd_merge_set *s, cd_merge_window *out) {
+/* The window that covers those of all members; false: there is none. */
+static bool merge_window_of(const cd_graph *g, const cd_merge_set *s, cd_merge_window *out) {
     *out = (cd_merge_window){.n = g->tensor[g->node[s->node[0]].out[0]].shape.rank - 2};
     for (uint32_t d = 0; d < out->n; d++)
         if (!cover(g, s, d, out)) return false;
@@ -117,7 +122,7 @@ bool cd_merge_window_of(const cd_graph *g, const cd_merge_set *s, cd_merge_windo
 double cd_merge_work(const cd_graph *g, const cd_merge_set *s) {
     cd_merge_window w;
     double before = 0, after = 0;
-    if (!cd_merge_fits(g, s) || !cd_merge_window_of(g, s, &w)) return 1;
+    if (!merge_fits(g, s) || !merge_window_of(g, s, &w)) return 1;
     for (uint32_t i = 0; i < s->n; i++) {
         const cd_graph_shape *k = &g->tensor[g->node[s->node[i]].in[1]].shape;
         double all = (double)(k->dim[0] * k->dim[1]);
@@ -170,8 +175,10 @@ static bool follows(const cd_graph *g, const cd_graph_node *n, uint32_t tensor,
     return true;
 }
 
-bool cd_merge_next(const cd_graph *g, const cd_merge_readers *r, const cd_merge_set *s,
-                   const uint32_t *tensor, uint32_t *next) {
+/* What follows each member in the same way: next[i] of the node that reads tensor[i] (set->n).
+ * false: nothing, or not the same. */
+static bool merge_next(const cd_graph *g, const cd_merge_readers *r, const cd_merge_set *s,
+                       const uint32_t *tensor, uint32_t *next) {
     uint32_t first = s->node[0];
     for (uint32_t i = 0; i < s->n; i++) {
         if (r->n[tensor[i]] != 1 || g->tensor[tensor[i]].is_output) return false;
@@ -183,11 +190,12 @@ bool cd_merge_next(const cd_graph *g, const cd_merge_readers *r, const cd_merge_
     return true;
 }
 
-void cd_merge_ends(const cd_graph *g, const cd_merge_readers *r, const cd_merge_set *s,
-                   uint32_t *tensor) {
+/* The members' tensors behind all that follows in the same way. */
+static void merge_ends(const cd_graph *g, const cd_merge_readers *r, const cd_merge_set *s,
+                       uint32_t *tensor) {
     uint32_t next[CD_MERGE_MOST];
     for (uint32_t i = 0; i < s->n; i++) tensor[i] = g->node[s->node[i]].out[0];
-    while (cd_merge_next(g, r, s, tensor, next))
+    while (merge_next(g, r, s, tensor, next))
         for (uint32_t i = 0; i < s->n; i++) tensor[i] = g->node[next[i]].out[0];
 }
 
@@ -199,7 +207,7 @@ static void order_by_concat(const cd_graph *g, const cd_merge_readers *r, cd_mer
     uint32_t end[CD_MERGE_MOST], at = CD_GRAPH_NONE, n = 0;
     cd_merge_set out = {0};
     bool taken[CD_MERGE_MOST] = {false};
-    cd_merge_ends(g, r, s, end);
+    merge_ends(g, r, s, end);
     for (uint32_t i = 0; i < s->n; i++)
         if (r->n[end[i]] && !g->tensor[end[i]].is_output &&
             !strcmp(g->node[r->last[end[i]]].op, "Concat") && r->last[end[i]] < at)
@@ -220,7 +228,7 @@ static void gather(const cd_graph *g, uint32_t node, bool *taken, cd_merge_set *
     for (uint32_t k = node + 1; k < g->n_node && s->n < CD_MERGE_MOST; k++) {
         if (taken[k] || g->node[k].n_in < 2 || g->node[k].in[0] != g->node[node].in[0]) continue;
         s->node[s->n++] = k;
-        if (!cd_merge_fits(g, s)) s->n--;
+        if (!merge_fits(g, s)) s->n--;
     }
     for (uint32_t i = 0; i < s->n && s->n > 1; i++) taken[s->node[i]] = true;
 }
@@ -232,10 +240,10 @@ cdmpp_status cd_merge_find(const cd_graph *g, cd_arena *a, cd_merge_set **out, u
     *out = CD_NEWN(a, cd_merge_set, (size_t)g->n_node / 2 + 1);
     *n = 0;
     if (!taken || !*out) return CD_FAIL(err, ENOMEM, "%u operators", g->n_node);
-    CD_TRY(cd_merge_count_readers(g, a, &r, err));
+    CD_TRY(merge_count_readers(g, a, &r, err));
     for (uint32_t k = 0; k < g->n_node; k++) {
         cd_merge_set s;
-        if (taken[k] || !cd_merge_is_member(g, k, k)) continue;
+        if (taken[k] || !merge_is_member(g, k, k)) continue;
         gather(g, k, taken, &s);
         if (s.n < 2) continue;
         order_by_concat(g, &r, &s);
@@ -393,7 +401,7 @@ static cdmpp_status stack(writer *w, const cd_merge_set *s, const uint32_t *node
 /* A kernel with zeros around it: the window begins where its padding says. */
 static cdmpp_status widen(writer *w, const cd_graph_node *n, const cd_merge_window *x,
                           uint32_t *out) {
-    const int64_t *pad = cd_merge_ints(n, "pads"), *kernel = cd_merge_ints(n, "kernel_shape");
+    const int64_t *pad = merge_ints(n, "pads"), *kernel = merge_ints(n, "kernel_shape");
     const uint32_t rank = x->n + 2;
     static const double zero = 0;
     int64_t by[2 * CD_GRAPH_MAX_RANK] = {0}, any = 0;
@@ -419,7 +427,7 @@ static cdmpp_status convolution(writer *w, const cd_merge_set *s, uint32_t *out)
     cd_merge_window x;
     uint32_t kernel[CD_MERGE_MOST], in[3];
     char name[200];
-    if (!cd_merge_window_of(w->from, s, &x))
+    if (!merge_window_of(w->from, s, &x))
         return CD_FAIL(w->err, EINVALID, "%.80s cannot be merged", a->name);
     for (uint32_t i = 0; i < s->n; i++)
         CD_TRY(widen(w, &w->from->node[s->node[i]], &x, &kernel[i]));
@@ -428,14 +436,11 @@ static cdmpp_status convolution(writer *w, const cd_merge_set *s, uint32_t *out)
     if (bias) CD_TRY(stack(w, s, s->node, 2, &in[2]));
     const cd_graph_attr attr[] = {
         {.name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = x.n, .ints = x.kernel},
-        {.name = "strides",
-         .kind = CD_GRAPH_ATTR_INTS,
-         .n = x.n,
-         .ints = cd_merge_ints(a, "strides")},
+        {.name = "strides", .kind = CD_GRAPH_ATTR_INTS, .n = x.n, .ints = merge_ints(a, "strides")},
         {.name = "dilations",
          .kind = CD_GRAPH_ATTR_INTS,
          .n = x.n,
-         .ints = cd_merge_ints(a, "dilations")},
+         .ints = merge_ints(a, "dilations")},
         {.name = "pads", .kind = CD_GRAPH_ATTR_INTS, .n = 2 * x.n, .ints = x.pad}};
     name_of(w, s, s->node, name);
     return add(w, name, "Conv", in, bias ? 3 : 2, attr, 4, out);
@@ -467,7 +472,7 @@ static cdmpp_status write_set(writer *w, uint32_t k) {
     uint32_t tensor[CD_MERGE_MOST], next[CD_MERGE_MOST];
     CD_TRY(convolution(w, s, &m->whole));
     for (uint32_t i = 0; i < s->n; i++) tensor[i] = w->from->node[s->node[i]].out[0];
-    while (cd_merge_next(w->from, &w->readers, s, tensor, next)) {
+    while (merge_next(w->from, &w->readers, s, tensor, next)) {
         CD_TRY(follower(w, s, next, &m->whole));
         for (uint32_t i = 0; i < s->n; i++) tensor[i] = w->from->node[next[i]].out[0];
     }
@@ -514,7 +519,7 @@ static cdmpp_status prepare_set(writer *w, uint32_t k) {
     const cd_merge_set *s = &w->set[k];
     merged *m = &w->made[k];
     uint32_t tensor[CD_MERGE_MOST], next[CD_MERGE_MOST], first = s->node[0];
-    if (!cd_merge_fits(w->from, s))
+    if (!merge_fits(w->from, s))
         return CD_FAIL(w->err, EINVALID, "%.80s and those beside it cannot be merged",
                        s->n ? w->from->node[s->node[0]].name : "nothing");
     for (uint32_t i = 0; i < s->n; i++) {
@@ -527,7 +532,7 @@ static cdmpp_status prepare_set(writer *w, uint32_t k) {
         m->at[i + 1] = m->at[i] + w->from->tensor[tensor[i]].shape.dim[1];
     }
     w->first[first] = k;
-    while (cd_merge_next(w->from, &w->readers, s, tensor, next))
+    while (merge_next(w->from, &w->readers, s, tensor, next))
         for (uint32_t i = 0; i < s->n; i++)
             w->gone[next[i]] = 1, tensor[i] = w->from->node[next[i]].out[0];
     for (uint32_t i = 0; i < s->n; i++) w->of[tensor[i]] = k, w->part[tensor[i]] = i;
@@ -546,7 +551,7 @@ static cdmpp_status make_arrays(writer *w, uint32_t n) {
         return CD_FAIL(w->err, ENOMEM, "%u operators", g->n_node);
     for (uint32_t t = 0; t < g->n_tensor; t++) w->map[t] = w->of[t] = CD_GRAPH_NONE;
     for (uint32_t k = 0; k < g->n_node; k++) w->first[k] = CD_GRAPH_NONE;
-    return cd_merge_count_readers(g, &w->own, &w->readers, w->err);
+    return merge_count_readers(g, &w->own, &w->readers, w->err);
 }
 
 static cdmpp_status node(writer *w, uint32_t k) {

@@ -81,13 +81,16 @@ static void drop(void *ctx, void *p) { /* dies with the arena */
     (void)p;
 }
 
-ProtobufCAllocator cd_onnx_quota_begin(cd_onnx_quota *q, cd_arena *a, size_t n) {
+/* For unpacking n bytes: 16 MiB and 40 bytes for each of them, 2 GiB at most. `q` outlives the
+ * allocator. */
+static ProtobufCAllocator onnx_quota_begin(cd_onnx_quota *q, cd_arena *a, size_t n) {
     const size_t want = CD_ONNX_QUOTA_BASE + CD_ONNX_QUOTA_PER_BYTE * n, most = CD_ONNX_QUOTA_MOST;
     *q = (cd_onnx_quota){.a = a, .n = n, .most = want < most ? want : most};
     return (ProtobufCAllocator){take, drop, q};
 }
 
-cdmpp_status cd_onnx_quota_why(const cd_onnx_quota *q, const char *text, cdmpp_err *err) {
+/* Why it failed: ERANGE, ENOMEM, or else EPARSE with this text. */
+static cdmpp_status onnx_quota_why(const cd_onnx_quota *q, const char *text, cdmpp_err *err) {
     if (q->over)
         return CD_FAIL(err, ERANGE,
                        "%zu bytes would become more than %zu MiB: no ONNX model of sense", q->n,
@@ -120,17 +123,18 @@ static const CdOnnx__AttributeProto *const *known(const CdOnnx__FunctionProto *f
 static cdmpp_status unpack_defaults(cd_onnx_reader *r, const ProtobufCMessageUnknownField *u,
                                     const CdOnnx__AttributeProto **out, cdmpp_err *err) {
     cd_onnx_quota q;
-    ProtobufCAllocator alloc = cd_onnx_quota_begin(&q, r->a, u->len);
+    ProtobufCAllocator alloc = onnx_quota_begin(&q, r->a, u->len);
     size_t k = 0;
     while (k < u->len && k < 10 && u->data[k] & 128) k++;
     *out = u->wire_type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED && k < u->len
                ? cd_onnx__attribute_proto__unpack(&alloc, u->len - k - 1, u->data + k + 1)
                : NULL;
-    return *out ? CDMPP_OK : cd_onnx_quota_why(&q, "a function's attribute cannot be read", err);
+    return *out ? CDMPP_OK : onnx_quota_why(&q, "a function's attribute cannot be read", err);
 }
 
-cdmpp_status cd_onnx_function_defaults(cd_onnx_reader *r, cd_onnx_scope *s,
-                                       const CdOnnx__FunctionProto *f, cdmpp_err *err) {
+/* onnx_defaults.c: fill s->absent, the function's default attributes. */
+static cdmpp_status onnx_function_defaults(cd_onnx_reader *r, cd_onnx_scope *s,
+                                           const CdOnnx__FunctionProto *f, cdmpp_err *err) {
     size_t n = 0;
     const CdOnnx__AttributeProto *const *list = known(f, &n);
     s->absent = CD_NEWN(r->a, const CdOnnx__AttributeProto *, n + f->base.n_unknown_fields + 1);
@@ -161,8 +165,9 @@ cdmpp_status cd_onnx_define(cd_onnx_reader *r, cd_onnx_scope *s, const char *nam
     return cd_onnx_map_put(&s->name, r->a, name, tensor, &old, err);
 }
 
-cdmpp_status cd_onnx_add_miss(cd_onnx_reader *r, const CdOnnx__NodeProto *n, const char *reason,
-                              cdmpp_err *err) {
+/* List a node as unsupported, with the reason; texts are copied. Errors: ENOMEM. */
+static cdmpp_status onnx_add_miss(cd_onnx_reader *r, const CdOnnx__NodeProto *n, const char *reason,
+                                  cdmpp_err *err) {
     if (CD_GROW_IN(&r->g->arena, r->miss, r->n_miss, r->cap_miss))
         return CD_FAIL(err, ENOMEM, "unsupported nodes");
     const char *name = cd_onnx_text(n->name);
@@ -189,9 +194,12 @@ cdmpp_status cd_onnx_index_shapes(cd_onnx_reader *r, cd_onnx_scope *s, const CdO
     return CDMPP_OK;
 }
 
-/* Stated shapes hold for the batch size of the file: with another one they are of no use. */
-bool cd_onnx_file_shape(const cd_onnx_reader *r, const cd_onnx_scope *s, const char *name,
-                        cd_graph_shape *shape, cd_dtype *t) {
+/* Shape and type that the file states for a name; false: none, or not all of it, or the batch size
+ * was replaced.
+ *
+ * Stated shapes hold for the batch size of the file: with another one they are of no use. */
+static bool onnx_file_shape(const cd_onnx_reader *r, const cd_onnx_scope *s, const char *name,
+                            cd_graph_shape *shape, cd_dtype *t) {
     const uint32_t *i = cd_onnx_map_find(&s->shape, name);
     const CdOnnx__TypeProto *type = i ? s->info[*i]->type : NULL;
     if (!type || type->value_case != CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
@@ -209,16 +217,18 @@ bool cd_onnx_file_shape(const cd_onnx_reader *r, const cd_onnx_scope *s, const c
     return !cd_graph_shape_check(shape, NULL);
 }
 
-/* Calls of the file's functions are read as if the function's nodes stood in the place of the call,
+/* Version of a domain "" in a list; 0: none.
+ *
+ * Calls of the file's functions are read as if the function's nodes stood in the place of the call,
  * in a scope of their own. */
-
-int64_t cd_onnx_opset(CdOnnx__OperatorSetIdProto *const *set, size_t n) {
+static int64_t onnx_opset(CdOnnx__OperatorSetIdProto *const *set, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (cd_onnx_own_domain(set[i]->domain)) return set[i]->version;
     return 0;
 }
 
-cdmpp_status cd_onnx_index_functions(cd_onnx_reader *r, cdmpp_err *err) {
+/* Fills r->function. Errors: ENOMEM. */
+static cdmpp_status onnx_index_functions(cd_onnx_reader *r, cdmpp_err *err) {
     bool old;
     for (size_t i = r->model->n_functions; i > 0; i--)
         CD_TRY(cd_onnx_map_put(&r->function, r->a, cd_onnx_text(r->model->functions[i - 1]->name),
@@ -226,7 +236,9 @@ cdmpp_status cd_onnx_index_functions(cd_onnx_reader *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-const CdOnnx__FunctionProto *cd_onnx_function(const cd_onnx_reader *r, const CdOnnx__NodeProto *n) {
+/* The function of the file that the node calls; NULL: none. */
+static const CdOnnx__FunctionProto *onnx_function(const cd_onnx_reader *r,
+                                                  const CdOnnx__NodeProto *n) {
     const uint32_t *first = cd_onnx_map_find(&r->function, cd_onnx_text(n->op_type));
     for (size_t i = first ? *first : r->model->n_functions; i < r->model->n_functions; i++) {
         const CdOnnx__FunctionProto *f = r->model->functions[i];
@@ -274,18 +286,21 @@ static cdmpp_status formal(cd_onnx_reader *r, const cd_onnx_scope *s, cd_onnx_sc
     return CDMPP_OK;
 }
 
-/* A function may ask for another opset than the model: the graph has that one while its nodes are
+/* Append the nodes of function f in the place of its call n. Errors: ERANGE (nesting), those of
+ * cd_onnx_nodes.
+ *
+ * A function may ask for another opset than the model: the graph has that one while its nodes are
  * read. */
-cdmpp_status cd_onnx_inline(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n,
-                            const CdOnnx__FunctionProto *f, cdmpp_err *err) {
+static cdmpp_status onnx_inline(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n,
+                                const CdOnnx__FunctionProto *f, cdmpp_err *err) {
     cd_onnx_scope in = {.call = n, .caller = s, .depth = s->depth + 1};
-    const int64_t opset = cd_onnx_opset(f->opset_import, f->n_opset_import);
+    const int64_t opset = onnx_opset(f->opset_import, f->n_opset_import);
     const int outer = r->g->opset;
     const uint32_t first = r->g->n_tensor;
     if (in.depth > CD_ONNX_MAX_NESTED)
         return CD_FAIL(err, ERANGE, "functions nested deeper than %d", CD_ONNX_MAX_NESTED);
     CD_TRY(formal(r, s, &in, n, f, err));
-    CD_TRY(cd_onnx_function_defaults(r, &in, f, err));
+    CD_TRY(onnx_function_defaults(r, &in, f, err));
     if (opset > 0 && opset < 100) r->g->opset = (int)opset;
     const cdmpp_status st = cd_onnx_nodes(r, &in, f->node, f->n_node, err);
     r->g->opset = outer;
@@ -358,10 +373,10 @@ static cdmpp_status missing(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__N
         CD_TRY(cd_onnx_sizes(r, s, n, p->in, shape, type, &reason, &known, err));
     const uint32_t *from = p->unknown ? cd_onnx_map_find(&s->cause, p->unknown) : NULL,
                    cause = from ? *from : r->n_miss;
-    CD_TRY(cd_onnx_add_miss(r, n, reason, err));
+    CD_TRY(onnx_add_miss(r, n, reason, err));
     size_t stated = 0;
     while (!known && stated < n->n_output &&
-           cd_onnx_file_shape(r, s, cd_onnx_text(n->output[stated]), &shape[stated], &type[stated]))
+           onnx_file_shape(r, s, cd_onnx_text(n->output[stated]), &shape[stated], &type[stated]))
         stated++;
     known = known || (stated && stated == n->n_output);
     if (!known) {
@@ -503,14 +518,14 @@ static cdmpp_status node(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Node
     operands p;
     const char *op = cd_onnx_text(n->op_type), *why = NULL;
     const bool own = cd_onnx_own_domain(n->domain);
-    const CdOnnx__FunctionProto *f = cd_onnx_function(r, n);
+    const CdOnnx__FunctionProto *f = onnx_function(r, n);
     if (r->n_node++ == CD_ONNX_MAX_NODE)
         return CD_FAIL(err, ERANGE, "more than %u nodes", CD_ONNX_MAX_NODE);
     if (s->depth && r->n_expanded++ == CD_ONNX_MAX_EXPANDED)
         return CD_FAIL(err, ERANGE,
                        "functions, branches and bodies would become more than %u nodes",
                        CD_ONNX_MAX_EXPANDED);
-    if (f) return cd_onnx_inline(r, s, n, f, err);
+    if (f) return onnx_inline(r, s, n, f, err);
     if (own && !strcmp(op, "Constant")) return constant(r, s, n, err);
     CD_TRY(resolve(r, s, n, &p, err));
     if (own && (!strcmp(op, "If") || !strcmp(op, "Loop"))) {
@@ -543,14 +558,14 @@ enum { OPSET_LOW = 7, OPSET_KNOWN = 28 };
 static cdmpp_status unpack(cd_arena *a, const cd_buf *b, const CdOnnx__ModelProto **out,
                            cdmpp_err *err) {
     cd_onnx_quota q;
-    ProtobufCAllocator alloc = cd_onnx_quota_begin(&q, a, b->n);
+    ProtobufCAllocator alloc = onnx_quota_begin(&q, a, b->n);
     *out = cd_onnx__model_proto__unpack(&alloc, b->n, (const uint8_t *)(b->p ? b->p : ""));
-    return *out ? CDMPP_OK : cd_onnx_quota_why(&q, "no ONNX model, or a damaged one", err);
+    return *out ? CDMPP_OK : onnx_quota_why(&q, "no ONNX model, or a damaged one", err);
 }
 
 static cdmpp_status check_model(const CdOnnx__ModelProto *m, cd_graph *g, cdmpp_err *err) {
     if (!m->graph) return CD_FAIL(err, ESCHEMA, "the model has no graph");
-    const int64_t opset = cd_onnx_opset(m->opset_import, m->n_opset_import);
+    const int64_t opset = onnx_opset(m->opset_import, m->n_opset_import);
     if (opset < OPSET_LOW || opset > INT32_MAX)
         return CD_FAIL(err, EUNSUPPORTED, "opset %lld: expected %d or more", (long long)opset,
                        OPSET_LOW);
@@ -588,7 +603,7 @@ static cdmpp_status read_graph(cd_onnx_reader *r, cdmpp_err *err) {
     cd_onnx_scope s = {0};
     r->used = CD_NEWN(r->a, bool, (size_t)r->o->n_dim + 1);
     if (!r->used) return CD_FAIL(err, ENOMEM, "options");
-    CD_TRY(cd_onnx_index_functions(r, err));
+    CD_TRY(onnx_index_functions(r, err));
     CD_TRY(cd_onnx_index_shapes(r, &s, g, err));
     CD_TRY(cd_onnx_inputs(r, &s, g, err));
     CD_TRY(cd_onnx_nodes(r, &s, g->node, g->n_node, err));

@@ -40,7 +40,8 @@ double cd_onnx_expand_float(cd_expand *x, const char *name, double absent) {
     return a ? (double)a->f : absent;
 }
 
-const char *cd_onnx_expand_text(cd_expand *x, const char *name) {
+/* "" where it is absent. */
+static const char *onnx_expand_text(cd_expand *x, const char *name) {
     const CdOnnx__AttributeProto *a = cd_onnx_attr(x->s, x->n, name);
     const char *s =
         a && a->has_s ? cd_str_dup(x->r->a, (cd_str){(const char *)a->s.data, a->s.len}) : "";
@@ -48,7 +49,8 @@ const char *cd_onnx_expand_text(cd_expand *x, const char *name) {
     return s ? s : "";
 }
 
-const float *cd_onnx_expand_floats(cd_expand *x, const char *name, size_t *n) {
+/* Floats of an attribute; *n 0: absent. */
+static const float *onnx_expand_floats(cd_expand *x, const char *name, size_t *n) {
     const CdOnnx__AttributeProto *a = cd_onnx_attr(x->s, x->n, name);
     *n = a ? a->n_floats : 0;
     return a ? a->floats : NULL;
@@ -68,9 +70,10 @@ bool cd_onnx_expand_rank(cd_expand *x, uint32_t t, uint32_t lo, uint32_t hi) {
 
 /* ---- appending ---- */
 
-void cd_onnx_expand_several(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in,
-                            const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out,
-                            uint32_t n_out) {
+/* The same with several results; CD_GRAPH_NONE each where nothing is appended. */
+static void onnx_expand_several(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in,
+                                const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out,
+                                uint32_t n_out) {
     char name[300];
     cdmpp_err why = {0};
     for (uint32_t k = 0; k < n_out; k++) out[k] = CD_GRAPH_NONE;
@@ -89,7 +92,7 @@ void cd_onnx_expand_several(cd_expand *x, const char *op, const uint32_t *in, ui
 uint32_t cd_onnx_expand_add(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in,
                             const cd_graph_attr *attr, uint32_t n_attr) {
     uint32_t out;
-    cd_onnx_expand_several(x, op, in, n_in, attr, n_attr, &out, 1);
+    onnx_expand_several(x, op, in, n_in, attr, n_attr, &out, 1);
     return out;
 }
 
@@ -184,8 +187,9 @@ static cd_graph_attr real_attr(const char *name, double v) {
     return (cd_graph_attr){.name = name, .kind = CD_GRAPH_ATTR_FLOAT, .f = v};
 }
 
-uint32_t cd_onnx_expand_activation(cd_expand *x, uint32_t a, const char *name, const double *p,
-                                   uint32_t n_p) {
+/* An activation by the name that fused operators have for it, with its parameters p (n_p). */
+static uint32_t onnx_expand_activation(cd_expand *x, uint32_t a, const char *name, const double *p,
+                                       uint32_t n_p) {
     static const char *const plain[] = {"Relu",     "Sigmoid",  "Tanh",
                                         "Softsign", "Softplus", "HardSwish"};
     const cd_graph_attr alpha = real_attr("alpha", n_p > 0                        ? p[0]
@@ -284,10 +288,12 @@ static cd_graph_attr int_attr(const char *name, int64_t v) {
 }
 /* ---- norms ---- */
 
-/* x / sqrt(mean(x^2) + epsilon) * gamma over the dimensions from `axis` on, as ONNX's function has
+/* With parameters of axis -1 and an epsilon. gamma, beta: CD_GRAPH_NONE is none.
+ *
+ * x / sqrt(mean(x^2) + epsilon) * gamma over the dimensions from `axis` on, as ONNX's function has
  * it: sums of short reals are in float32. */
-uint32_t cd_onnx_expand_rms_norm(cd_expand *x, uint32_t a, uint32_t gamma, int64_t axis,
-                                 double epsilon) {
+static uint32_t onnx_expand_rms_norm(cd_expand *x, uint32_t a, uint32_t gamma, int64_t axis,
+                                     double epsilon) {
     int64_t axes[CD_GRAPH_MAX_RANK];
     const int64_t rank = cd_onnx_expand_shape(x, a).rank;
     const cd_dtype type = cd_onnx_expand_type(x, a);
@@ -309,9 +315,9 @@ uint32_t cd_onnx_expand_rms_norm(cd_expand *x, uint32_t a, uint32_t gamma, int64
 
 static void rms_norm(cd_expand *x) {
     cd_onnx_expand_out(x, 0,
-                       cd_onnx_expand_rms_norm(x, cd_onnx_expand_in(x, 0), cd_onnx_expand_in(x, 1),
-                                               cd_onnx_expand_int(x, "axis", -1),
-                                               cd_onnx_expand_float(x, "epsilon", 1e-5)));
+                       onnx_expand_rms_norm(x, cd_onnx_expand_in(x, 0), cd_onnx_expand_in(x, 1),
+                                            cd_onnx_expand_int(x, "axis", -1),
+                                            cd_onnx_expand_float(x, "epsilon", 1e-5)));
 }
 
 /* LayerNormalization's further results are those of the fused operator, too: the mean and the
@@ -321,7 +327,7 @@ static void layer_norm(cd_expand *x, uint32_t a, uint32_t gamma, uint32_t beta, 
     uint32_t out[3];
     const cd_graph_attr p[] = {int_attr("axis", -1), real_attr("epsilon", epsilon)};
     const uint32_t n_out = cd_onnx_expand_wants(x, 2) ? 3 : cd_onnx_expand_wants(x, 1) ? 2 : 1;
-    cd_onnx_expand_several(x, "LayerNormalization", in, 3, p, 2, out, n_out);
+    onnx_expand_several(x, "LayerNormalization", in, 3, p, 2, out, n_out);
     for (uint32_t k = 0; k < n_out; k++) cd_onnx_expand_out(x, k, out[k]);
 }
 
@@ -345,8 +351,8 @@ static void skip_layer_norm(cd_expand *x) {
 static void skip_rms_norm(cd_expand *x) {
     const uint32_t sum = skipped(x, 3);
     cd_onnx_expand_out(x, 0,
-                       cd_onnx_expand_rms_norm(x, sum, cd_onnx_expand_in(x, 2), -1,
-                                               cd_onnx_expand_float(x, "epsilon", 1e-12)));
+                       onnx_expand_rms_norm(x, sum, cd_onnx_expand_in(x, 2), -1,
+                                            cd_onnx_expand_float(x, "epsilon", 1e-12)));
 }
 
 /* Rows of the tables of words, positions and segments, added and normalised. */
@@ -485,8 +491,8 @@ static void fused_gemm(cd_expand *x) {
     const double of[] = {cd_onnx_expand_float(x, "activation_alpha", 0.01),
                          cd_onnx_expand_float(x, "activation_beta", 0.5)};
     cd_onnx_expand_out(x, 0,
-                       cd_onnx_expand_activation(x, cd_onnx_expand_add(x, "Gemm", in, 3, p, 4),
-                                                 cd_onnx_expand_text(x, "activation"), of, 2));
+                       onnx_expand_activation(x, cd_onnx_expand_add(x, "Gemm", in, 3, p, 4),
+                                              onnx_expand_text(x, "activation"), of, 2));
 }
 
 static void fused_conv(cd_expand *x) {
@@ -496,7 +502,7 @@ static void fused_conv(cd_expand *x) {
     uint32_t n, m = 0;
     size_t n_p;
     double p[2] = {0};
-    const float *of = cd_onnx_expand_floats(x, "activation_params", &n_p);
+    const float *of = onnx_expand_floats(x, "activation_params", &n_p);
     if (!x->st) x->st = cd_onnx_attrs(x->r, x->s, x->n, &all, &n, x->err);
     for (uint32_t i = 0; !x->st && i < n; i++)
         for (size_t k = 0; k < sizeof own / sizeof *own; k++)
@@ -506,8 +512,8 @@ static void fused_conv(cd_expand *x) {
                            cd_onnx_expand_has(x, 2) ? x->in[2] : CD_GRAPH_NONE};
     const uint32_t y = biased(x, cd_onnx_expand_add(x, "Conv", in, 3, some, m), 3);
     cd_onnx_expand_out(x, 0,
-                       cd_onnx_expand_activation(x, y, cd_onnx_expand_text(x, "activation"), p,
-                                                 n_p > 2 ? 2 : (uint32_t)n_p));
+                       onnx_expand_activation(x, y, onnx_expand_text(x, "activation"), p,
+                                              n_p > 2 ? 2 : (uint32_t)n_p));
 }
 
 #define CONV "auto_pad dilations group kernel_shape pads strides activation activation_params"
@@ -620,7 +626,7 @@ static void integer_to_float(cd_expand *x) {
 static void dynamic_product(cd_expand *x) {
     uint32_t q[3];
     const uint32_t a = cd_onnx_expand_in(x, 0);
-    cd_onnx_expand_several(x, "DynamicQuantizeLinear", &a, 1, NULL, 0, q, 3);
+    onnx_expand_several(x, "DynamicQuantizeLinear", &a, 1, NULL, 0, q, 3);
     const cd_onnx_expand_product p = {
         q[0], cd_onnx_expand_in(x, 1), q[1], cd_onnx_expand_in(x, 2), q[2], some(x, 3), some(x, 4)};
     cd_onnx_expand_out(x, 0, cd_onnx_expand_integer_product(x, &p));

@@ -50,8 +50,6 @@ cd_graph_shape cd_onnx_expand_shape(const cd_expand *x, uint32_t t);
 cd_dtype cd_onnx_expand_type(const cd_expand *x, uint32_t t);
 int64_t cd_onnx_expand_int(cd_expand *x, const char *name, int64_t absent);
 double cd_onnx_expand_float(cd_expand *x, const char *name, double absent);
-/* "" where it is absent. */
-const char *cd_onnx_expand_text(cd_expand *x, const char *name);
 /* Is result k asked for? */
 bool cd_onnx_expand_wants(const cd_expand *x, uint32_t k);
 /* Sets ESCHEMA unless the shape has this rank; false then, and where the expansion has failed
@@ -64,9 +62,6 @@ void cd_onnx_expand_wrong(cd_expand *x, const char *what);
 uint32_t cd_onnx_expand_add(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in,
                             const cd_graph_attr *attr, uint32_t n_attr);
 /* The same with several results; CD_GRAPH_NONE each where nothing is appended. */
-void cd_onnx_expand_several(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in,
-                            const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out,
-                            uint32_t n_out);
 uint32_t cd_onnx_expand_unary(cd_expand *x, const char *op, uint32_t a);
 uint32_t cd_onnx_expand_binary(cd_expand *x, const char *op, uint32_t a, uint32_t b);
 /* A scalar of this real type. */
@@ -84,16 +79,8 @@ uint32_t cd_onnx_expand_gather(cd_expand *x, uint32_t table, uint32_t index, int
 uint32_t cd_onnx_expand_softmax(cd_expand *x, uint32_t a);
 /* To the type; a itself where it has it. */
 uint32_t cd_onnx_expand_cast(cd_expand *x, uint32_t a, cd_dtype t);
-/* With parameters of axis -1 and an epsilon. gamma, beta: CD_GRAPH_NONE is none. */
-uint32_t cd_onnx_expand_rms_norm(cd_expand *x, uint32_t a, uint32_t gamma, int64_t axis,
-                                 double epsilon);
-/* An activation by the name that fused operators have for it, with its parameters p (n_p). */
-uint32_t cd_onnx_expand_activation(cd_expand *x, uint32_t a, const char *name, const double *p,
-                                   uint32_t n_p);
 /* Gives result k; more than the node asks for are no error. */
 void cd_onnx_expand_out(cd_expand *x, uint32_t k, uint32_t t);
-/* Floats of an attribute; *n 0: absent. */
-const float *cd_onnx_expand_floats(cd_expand *x, const char *name, size_t *n);
 
 /* Quantised products (onnx_expand_quantized.c): operands a, b with scales and zero points (absent:
  * CD_GRAPH_NONE), in float32. */

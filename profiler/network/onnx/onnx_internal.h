@@ -14,13 +14,6 @@ typedef struct cd_onnx_wire {
     bool all; /* of cd_onnx_strip */
 } cd_onnx_wire;
 
-/* The number at w->at, which moves behind it. Errors: EPARSE. */
-cdmpp_status cd_onnx_wire_varint(cd_onnx_wire *w, uint64_t *v, cdmpp_err *err);
-void cd_onnx_wire_put_varint(cd_buf *b, uint64_t v);
-/* *n: bytes of the content of a field of this wire type at w->at, which moves behind the length if
- * there is one. Errors: EPARSE. */
-cdmpp_status cd_onnx_wire_extent(cd_onnx_wire *w, unsigned type, size_t *n, cdmpp_err *err);
-
 /* onnx_map_internal -- names of one scope -> numbers. Keys are borrowed, memory is an arena's. */
 
 typedef struct cd_onnx_map {
@@ -43,12 +36,6 @@ typedef struct cd_onnx_quota {
     size_t n, most, used;
     bool over, oom;
 } cd_onnx_quota;
-
-/* For unpacking n bytes: 16 MiB and 40 bytes for each of them, 2 GiB at most. `q` outlives the
- * allocator. */
-ProtobufCAllocator cd_onnx_quota_begin(cd_onnx_quota *q, CD_KEEP cd_arena *a, size_t n);
-/* Why it failed: ERANGE, ENOMEM, or else EPARSE with this text. */
-cdmpp_status cd_onnx_quota_why(const cd_onnx_quota *q, const char *text, cdmpp_err *err);
 
 /* onnx_scope_internal -- the state of a reading: names of each scope, and the functions that the
  * files of the room share.
@@ -115,16 +102,9 @@ cdmpp_status cd_onnx_define(cd_onnx_reader *r, cd_onnx_scope *s, const char *nam
                             cdmpp_err *err);
 /* Tensor of a name, here or around; NULL: not defined. */
 const uint32_t *cd_onnx_look_up(const cd_onnx_scope *s, const char *name);
-/* List a node as unsupported, with the reason; texts are copied. Errors: ENOMEM. */
-cdmpp_status cd_onnx_add_miss(cd_onnx_reader *r, const CdOnnx__NodeProto *n, const char *reason,
-                              cdmpp_err *err);
 /* The value_info and results of a graph, for cd_onnx_file_shape. Errors: ENOMEM. */
 cdmpp_status cd_onnx_index_shapes(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g,
                                   cdmpp_err *err);
-/* Shape and type that the file states for a name; false: none, or not all of it, or the batch size
- * was replaced. */
-bool cd_onnx_file_shape(const cd_onnx_reader *r, const cd_onnx_scope *s, const char *name,
-                        cd_graph_shape *shape, cd_dtype *t);
 
 /* ---- onnx_order.c ---- */
 /* Numbers of nodes so that none reads what a later one makes; file order where that is one. Errors:
@@ -137,9 +117,6 @@ cdmpp_status cd_onnx_order(cd_arena *a, CdOnnx__NodeProto *const *node, size_t n
  * elements keep no content. */
 cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, const char *name,
                             bool weight, uint32_t *tensor, cdmpp_err *err);
-/* The tensor of this name has a type that the graph does not have: the reason of what reads it says
- * so. Errors: ENOMEM. */
-cdmpp_status cd_onnx_no_type(cd_onnx_reader *r, const char *name, int64_t type, cdmpp_err *err);
 /* Content as integers or reals, by its type; both NULL: none there, or of a type that programs do
  * not compute with. In the scratch arena. */
 cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, int64_t n,
@@ -151,8 +128,6 @@ cdmpp_status cd_onnx_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__G
                             cdmpp_err *err);
 /* ---- onnx_batch.c: axis[i], the dimension of g->input[i] that is the batch. Errors: ENOMEM
  * ---- */
-cdmpp_status cd_onnx_batch_axes(cd_onnx_reader *r, const CdOnnx__GraphProto *g,
-                                const uint32_t *order, uint32_t *axis, cdmpp_err *err);
 /* ---- onnx_role.c: rules a .. e of onnx.h; data[i] of g->input[i] ---- */
 cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order,
                            bool *data, cdmpp_err *err);
@@ -171,17 +146,6 @@ const CdOnnx__AttributeProto *cd_onnx_attr(const cd_onnx_scope *s, const CdOnnx_
 cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                            cd_graph_attr **out, uint32_t *n_out, cdmpp_err *err);
 /* ---- onnx_inline.c ---- */
-/* Fills r->function. Errors: ENOMEM. */
-cdmpp_status cd_onnx_index_functions(cd_onnx_reader *r, cdmpp_err *err);
-/* The function of the file that the node calls; NULL: none. */
-const CdOnnx__FunctionProto *cd_onnx_function(const cd_onnx_reader *r, const CdOnnx__NodeProto *n);
-/* Append the nodes of function f in the place of its call n. Errors: ERANGE (nesting), those of
- * cd_onnx_nodes. */
-cdmpp_status cd_onnx_inline(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n,
-                            const CdOnnx__FunctionProto *f, cdmpp_err *err);
-/* onnx_defaults.c: fill s->absent, the function's default attributes. */
-cdmpp_status cd_onnx_function_defaults(cd_onnx_reader *r, cd_onnx_scope *s,
-                                       const CdOnnx__FunctionProto *f, cdmpp_err *err);
 /* Results of an inner scope under the names that the node has for them; tensors from `first` on are
  * its own. */
 cdmpp_status cd_onnx_give_back(cd_onnx_reader *r, cd_onnx_scope *s, const cd_onnx_scope *in,
@@ -201,8 +165,6 @@ cdmpp_status cd_onnx_loop(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Nod
                           const char **why, cdmpp_err *err);
 cdmpp_status cd_onnx_if(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                         const char **why, cdmpp_err *err);
-/* Version of a domain "" in a list; 0: none. */
-int64_t cd_onnx_opset(CdOnnx__OperatorSetIdProto *const *set, size_t n);
 
 /* onnx_strip_internal -- a model without what makes it large.
  *

@@ -64,7 +64,8 @@ static int fate(int message, uint64_t field) {
     return 0;
 }
 
-cdmpp_status cd_onnx_wire_varint(cd_onnx_wire *w, uint64_t *v, cdmpp_err *err) {
+/* The number at w->at, which moves behind it. Errors: EPARSE. */
+static cdmpp_status onnx_wire_varint(cd_onnx_wire *w, uint64_t *v, cdmpp_err *err) {
     *v = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
         if (w->at == w->end)
@@ -77,7 +78,7 @@ cdmpp_status cd_onnx_wire_varint(cd_onnx_wire *w, uint64_t *v, cdmpp_err *err) {
     return CD_FAIL(err, EPARSE, "a number of more than 10 bytes at byte %zu: no ONNX model", w->at);
 }
 
-void cd_onnx_wire_put_varint(cd_buf *b, uint64_t v) {
+static void onnx_wire_put_varint(cd_buf *b, uint64_t v) {
     char c[10];
     size_t n = 0;
     for (; v > 127; v >>= 7) c[n++] = (char)(v | 128);
@@ -85,16 +86,18 @@ void cd_onnx_wire_put_varint(cd_buf *b, uint64_t v) {
     cd_buf_put(b, c, n);
 }
 
-cdmpp_status cd_onnx_wire_extent(cd_onnx_wire *w, unsigned type, size_t *n, cdmpp_err *err) {
+/* *n: bytes of the content of a field of this wire type at w->at, which moves behind the length if
+ * there is one. Errors: EPARSE. */
+static cdmpp_status onnx_wire_extent(cd_onnx_wire *w, unsigned type, size_t *n, cdmpp_err *err) {
     uint64_t v;
     cd_onnx_wire ahead = *w;
     switch (type) {
     case 0:
-        CD_TRY(cd_onnx_wire_varint(&ahead, &v, err));
+        CD_TRY(onnx_wire_varint(&ahead, &v, err));
         v = ahead.at - w->at;
         break;
     case 1: v = 8; break;
-    case 2: CD_TRY(cd_onnx_wire_varint(w, &v, err)); break;
+    case 2: CD_TRY(onnx_wire_varint(w, &v, err)); break;
     case 5: v = 4; break;
     default:
         return CD_FAIL(err, EPARSE, "unknown wire type %u at byte %zu: no ONNX model", type, w->at);
@@ -118,7 +121,7 @@ static cdmpp_status inner(const cd_onnx_wire *w, size_t n, int message, int dept
     cd_buf b = {0};
     cdmpp_status st = walk_strip(&in, message, depth + 1, &b, err);
     if (!st) {
-        cd_onnx_wire_put_varint(out, b.n);
+        onnx_wire_put_varint(out, b.n);
         if (b.n) cd_buf_put(out, b.p, b.n);
         out->oom |= b.oom;
     }
@@ -131,10 +134,10 @@ static cdmpp_status inner(const cd_onnx_wire *w, size_t n, int message, int dept
 static cdmpp_status field(cd_onnx_wire *w, int message, int depth, cd_buf *out, cdmpp_err *err) {
     uint64_t tag;
     size_t n;
-    CD_TRY(cd_onnx_wire_varint(w, &tag, err));
+    CD_TRY(onnx_wire_varint(w, &tag, err));
     const unsigned type = (unsigned)(tag & 7);
     const int to = fate(message, tag >> 3);
-    CD_TRY(cd_onnx_wire_extent(w, type, &n, err));
+    CD_TRY(onnx_wire_extent(w, type, &n, err));
     if (to == DROP || (to == DROP_LARGE && n > LARGE && !w->all)) {
         w->at += n;
         return CDMPP_OK;
@@ -142,10 +145,10 @@ static cdmpp_status field(cd_onnx_wire *w, int message, int depth, cd_buf *out, 
     if (out->n + n > CD_ONNX_MAX_STRIPPED && !(to > 0 && type == 2))
         return CD_FAIL(err, ERANGE, "more than %zu MiB beside the weights",
                        CD_ONNX_MAX_STRIPPED >> 20);
-    cd_onnx_wire_put_varint(out, tag);
+    onnx_wire_put_varint(out, tag);
     if (to > 0 && type == 2) CD_TRY(inner(w, n, to, depth, out, err));
     else {
-        if (type == 2) cd_onnx_wire_put_varint(out, n);
+        if (type == 2) onnx_wire_put_varint(out, n);
         cd_buf_put(out, (const char *)w->p + w->at, n);
     }
     w->at += n;
@@ -185,8 +188,8 @@ static cdmpp_status read_pair(const unsigned char *p, size_t n, pair *out, cdmpp
     while (w.at < w.end) {
         uint64_t tag;
         size_t len;
-        CD_TRY(cd_onnx_wire_varint(&w, &tag, err));
-        CD_TRY(cd_onnx_wire_extent(&w, (unsigned)(tag & 7), &len, err));
+        CD_TRY(onnx_wire_varint(&w, &tag, err));
+        CD_TRY(onnx_wire_extent(&w, (unsigned)(tag & 7), &len, err));
         if (tag == (KEY << 3 | BYTES)) out->key = w.p + w.at, out->n_key = len;
         if (tag == (VALUE << 3 | BYTES)) out->value = w.p + w.at, out->n_value = len;
         w.at += len;
@@ -205,9 +208,9 @@ static cdmpp_status walk(const char *data, size_t n, const char *key, cd_buf *ot
         uint64_t tag;
         size_t len;
         pair p = {0};
-        CD_TRY(cd_onnx_wire_varint(&w, &tag, err));
+        CD_TRY(onnx_wire_varint(&w, &tag, err));
         if (!(tag >> 3)) return CD_FAIL(err, EPARSE, "field 0 at byte %zu: no ONNX model", begin);
-        CD_TRY(cd_onnx_wire_extent(&w, (unsigned)(tag & 7), &len, err));
+        CD_TRY(onnx_wire_extent(&w, (unsigned)(tag & 7), &len, err));
         if (tag == (PROPS << 3 | BYTES)) CD_TRY(read_pair(w.p + w.at, len, &p, err));
         w.at += len;
         const bool ours = p.key && p.n_key == strlen(key) && !memcmp(p.key, key, p.n_key);
@@ -240,8 +243,8 @@ cdmpp_status cd_onnx_metadata(const char *path, const char *key, char **text, si
 }
 
 static void put_text(cd_buf *b, unsigned field, const char *text, size_t n) {
-    cd_onnx_wire_put_varint(b, field << 3 | BYTES);
-    cd_onnx_wire_put_varint(b, n);
+    onnx_wire_put_varint(b, field << 3 | BYTES);
+    onnx_wire_put_varint(b, n);
     cd_buf_put(b, text, n);
 }
 

@@ -168,7 +168,10 @@ cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, in
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_no_type(cd_onnx_reader *r, const char *name, int64_t type, cdmpp_err *err) {
+/* The tensor of this name has a type that the graph does not have: the reason of what reads it says
+ * so. Errors: ENOMEM. */
+static cdmpp_status onnx_no_type(cd_onnx_reader *r, const char *name, int64_t type,
+                                 cdmpp_err *err) {
     bool old;
     return cd_onnx_map_put(&r->no_type, r->a, name, (uint32_t)type, &old, err);
 }
@@ -181,7 +184,7 @@ cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, con
     const double *f = NULL;
     CD_TRY(dims_of(t, &s, err));
     *tensor = CD_ONNX_UNKNOWN; /* texts, complex numbers: what reads it is missing */
-    if (!cd_graph_dtype(t->data_type, &type)) return cd_onnx_no_type(r, name, t->data_type, err);
+    if (!cd_graph_dtype(t->data_type, &type)) return onnx_no_type(r, name, t->data_type, err);
     const int64_t n = cd_graph_shape_elements(&s);
     if (r->o->contents || n <= (weight && cd_expr_dtype_is_float(type) ? FEW : CD_GRAPH_MAX_VALUE))
         CD_TRY(cd_onnx_content(r, t, n, &v, &f, err));
@@ -449,8 +452,8 @@ static cdmpp_status node(tracer *t, const CdOnnx__NodeProto *n, uint32_t *axis, 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_batch_axes(cd_onnx_reader *r, const CdOnnx__GraphProto *g,
-                                const uint32_t *order, uint32_t *axis, cdmpp_err *err) {
+static cdmpp_status onnx_batch_axes(cd_onnx_reader *r, const CdOnnx__GraphProto *g,
+                                    const uint32_t *order, uint32_t *axis, cdmpp_err *err) {
     tracer t = {.r = r};
     for (uint32_t i = 0; i < g->n_input; i++) {
         const CdOnnx__TypeProto *type = g->input[i]->type;
@@ -541,7 +544,7 @@ static cdmpp_status input(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Val
     /* a sequence, a map: what reads it is missing */
     if (!t) return cd_onnx_define(r, s, name, CD_ONNX_UNKNOWN, err);
     if (!cd_graph_dtype(t->elem_type, &type)) {
-        CD_TRY(cd_onnx_no_type(r, name, t->elem_type, err));
+        CD_TRY(onnx_no_type(r, name, t->elem_type, err));
         return cd_onnx_define(r, s, name, CD_ONNX_UNKNOWN, err);
     }
     if (!t->shape) return CD_FAIL(err, ESCHEMA, "input \"%s\" has no shape", name);
@@ -576,7 +579,7 @@ static cdmpp_status initializers(cd_onnx_reader *r, cd_onnx_scope *s, const CdOn
         const char *name = t->values ? cd_onnx_text(t->values->name) : "";
         tensor = CD_ONNX_UNKNOWN;
         if (t->values && !cd_graph_dtype(t->values->data_type, &type))
-            CD_TRY(cd_onnx_no_type(r, name, t->values->data_type, err));
+            CD_TRY(onnx_no_type(r, name, t->values->data_type, err));
         else CD_TRY(cd_graph_weight(r->g, name, type, &shape, &tensor, err));
         CD_TRY(cd_onnx_define(r, s, name, tensor, err));
     }
@@ -614,7 +617,7 @@ static cdmpp_status main_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnn
     if (!data || !axis) return CD_FAIL(err, ENOMEM, "%zu inputs", g->n_input);
     CD_TRY(cd_onnx_order(r->a, g->node, g->n_node, &order, err));
     CD_TRY(cd_onnx_roles(r, g, order, data, err));
-    CD_TRY(cd_onnx_batch_axes(r, g, order, axis, err));
+    CD_TRY(onnx_batch_axes(r, g, order, axis, err));
     find_batch(r, g, data, axis);
     for (size_t i = 0; i < n; i++) {
         const CdOnnx__TensorProto *t = i < g->n_initializer

@@ -23,8 +23,10 @@ bool cd_network_sizes_parse(const char *text, cd_size_range *r) {
     return !*end;
 }
 
-cdmpp_status cd_network_sizes_spread(cd_arena *a, const char *option, const cd_size_range *r,
-                                     int64_t **size, size_t *n, cdmpp_err *err) {
+/* *size (*n) in `a`, ascending, both ends among them. Errors: EUSAGE, with the option (fewer than
+ * three sizes, too large), ENOMEM. */
+static cdmpp_status network_sizes_spread(cd_arena *a, const char *option, const cd_size_range *r,
+                                         int64_t **size, size_t *n, cdmpp_err *err) {
     if (r->low < 1 || r->high > CD_SIZE_RANGE_MAX || r->high - r->low < 2)
         return CD_FAIL(err, EUSAGE, "%s: expected a range of three sizes or more in 1..%d", option,
                        CD_SIZE_RANGE_MAX);
@@ -47,7 +49,7 @@ cdmpp_status cd_network_sizes_read(cd_arena *a, const char *batch, const cd_text
     *out = (cd_network_sizes){.place = SIZE_MAX};
     if (batch && cd_network_sizes_parse(batch, &r)) {
         out->over = "batch";
-        CD_TRY(cd_network_sizes_spread(a, "--batch", &r, &out->size, &out->n, err));
+        CD_TRY(network_sizes_spread(a, "--batch", &r, &out->size, &out->n, err));
     }
     for (size_t k = 0; k < dim->n; k++) {
         const char *text = dim->v[k], *is = strrchr(text, '=');
@@ -58,7 +60,7 @@ cdmpp_status cd_network_sizes_read(cd_arena *a, const char *batch, const cd_text
         if (!(out->over = cd_str_dup(a, (cd_str){text, (size_t)(is - text)})))
             return CD_FAIL(err, ENOMEM, "sizes");
         out->place = k;
-        CD_TRY(cd_network_sizes_spread(a, "--dim", &r, &out->size, &out->n, err));
+        CD_TRY(network_sizes_spread(a, "--dim", &r, &out->size, &out->n, err));
     }
     return CDMPP_OK;
 }

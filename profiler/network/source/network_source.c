@@ -159,7 +159,8 @@ cdmpp_status cd_network_source_foreign(const char *path, cdmpp_err *err) {
 #define LIMIT_S 1800 /* of one transfer */
 enum { PATH = 1024 };
 
-bool cd_network_source_is_address(const char *name) {
+/* http://, https:// or file://? */
+static bool network_source_is_address(const char *name) {
     return !strncmp(name, "http://", 7) || !strncmp(name, "https://", 8) ||
            !strncmp(name, LOCAL, sizeof LOCAL - 1);
 }
@@ -284,9 +285,8 @@ cdmpp_status cd_network_source_onnx(const char *name, const cd_onnx_options *o, 
                                     const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
     cd_arena a = {0};
     const char *path = name;
-    cdmpp_status st = cd_network_source_is_address(name)
-                          ? cd_network_source_fetch(&a, name, &path, err)
-                          : CDMPP_OK;
+    cdmpp_status st =
+        network_source_is_address(name) ? cd_network_source_fetch(&a, name, &path, err) : CDMPP_OK;
     if (!st) st = cd_network_source_foreign(path, err);
     if (!st) st = cd_onnx_read(path, o, g, miss, n_miss, err);
     cd_arena_free(&a);
@@ -314,7 +314,7 @@ cdmpp_status cd_network_source_kind(int said, const char *name, int *kind, cdmpp
     const cd_zoo_entry *e = name && !file ? cd_zoo_find(name) : NULL;
     *kind = said == CD_NETWORK_SOURCE_ONNX || remote || file ? CD_NETWORK_SOURCE_ONNX
                                                              : CD_NETWORK_SOURCE_ZOO;
-    if (remote && name && !cd_network_source_is_address(name))
+    if (remote && name && !network_source_is_address(name))
         return CD_FAIL(err, EUSAGE,
                        "expected an address (http://, https://, file://), found '%.100s'", name);
     if (said == CD_NETWORK_SOURCE_SIMPLE && (file || (e && strcmp(e->family, "operator") != 0)))

@@ -45,8 +45,6 @@ typedef struct cd_network_source {
 /* Is the name that of an ONNX file? Else it is one of the zoo. A path or *.onnx that does not exist
  * is a file too: the reader says that it is not there. */
 bool cd_network_source_is_file(const char *name);
-/* http://, https:// or file://? */
-bool cd_network_source_is_address(const char *name);
 /* The kind of the network called `name` (NULL: none yet) where it is said to come from `said`, a
  * position in CD_NETWORK_SOURCES. Errors: EUSAGE (it does not come from there). */
 cdmpp_status cd_network_source_kind(int said, const char *name, int *kind, cdmpp_err *err);
@@ -84,10 +82,6 @@ typedef struct cd_network_sizes {
     size_t n;
 } cd_network_sizes;
 bool cd_network_sizes_parse(const char *text, cd_size_range *r);
-/* *size (*n) in `a`, ascending, both ends among them. Errors: EUSAGE, with the option (fewer than
- * three sizes, too large), ENOMEM. */
-cdmpp_status cd_network_sizes_spread(cd_arena *a, const char *option, const cd_size_range *r,
-                                     CD_KEEP int64_t **size, size_t *n, cdmpp_err *err);
 /* Which of `batch` (NULL is fine) and the texts "NAME=A..B" is a range; one at most. Errors:
  * EUSAGE, ENOMEM. */
 cdmpp_status cd_network_sizes_read(cd_arena *a, const char *batch, const cd_texts *dim,

@@ -15,8 +15,10 @@
 
 /* ---- buffers ---- */
 
+static uint32_t workload_base_node(const cd_fuse_graph *f, uint32_t node);
+
 static uint32_t buffer(cd_workload_builder *b, uint32_t node) {
-    const uint32_t base = cd_workload_base_node(b->f, node);
+    const uint32_t base = workload_base_node(b->f, node);
     const cd_fuse_node *n = &b->f->node[base];
     if (b->buffer_of[base] != CD_GRAPH_NONE) return b->buffer_of[base];
     const uint32_t k = b->w->n_buffer++;
@@ -123,7 +125,8 @@ static cdmpp_status one(cd_workload_builder *b, uint32_t i) {
     return define(b, i, last);
 }
 
-cdmpp_status cd_workload_make_groups(cd_workload_builder *b) {
+/* Groups for all nodes; the tasks' texts go to b->def. */
+static cdmpp_status workload_make_groups(cd_workload_builder *b) {
     for (uint32_t i = 0; i < b->f->n_bad; i++) {
         const cd_graph_node *g = &b->w->graph->node[b->f->bad[i].node];
         /* the fusion graph's own text ends with it */
@@ -271,7 +274,8 @@ static cdmpp_status weigh(cd_workload_builder *b, cd_workload_group *g) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_workload_make_nodes(cd_workload_builder *b) {
+/* States of the graph's nodes, the groups' nodes and operators, weights. */
+static cdmpp_status workload_make_nodes(cd_workload_builder *b) {
     const cd_graph *g = b->w->graph;
     uint32_t *home = CD_NEWN(&b->scratch, uint32_t, g->n_node + 1);
     readers r = {CD_NEWN(&b->scratch, uint32_t, g->n_tensor + 1)};
@@ -315,7 +319,8 @@ void cd_workload_free(cd_workload *w) {
     cd_mem_free(w);
 }
 
-uint32_t cd_workload_base_node(const cd_fuse_graph *f, uint32_t node) {
+/* The node that a node is a view of, after all views; itself if it is none. */
+static uint32_t workload_base_node(const cd_fuse_graph *f, uint32_t node) {
     while (cd_fuse_is_view(&f->node[node])) node = f->node[node].in[0];
     return node;
 }
@@ -440,8 +445,8 @@ static void list_missing(cd_workload *w, const cd_workload_options *o) {
 /* Groups first: states of nodes depend on them. */
 static cdmpp_status take_apart(cd_workload_builder *b) {
     CD_TRY(set_up(b));
-    CD_TRY(cd_workload_make_groups(b));
-    CD_TRY(cd_workload_make_nodes(b));
+    CD_TRY(workload_make_groups(b));
+    CD_TRY(workload_make_nodes(b));
     list_missing(b->w, b->o);
     return load(b);
 }

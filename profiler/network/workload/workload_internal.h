@@ -26,13 +26,7 @@ typedef struct cd_workload_builder {
     cdmpp_err *err;
 } cd_workload_builder;
 
-/* The node that a node is a view of, after all views; itself if it is none. */
-uint32_t cd_workload_base_node(const cd_fuse_graph *f, uint32_t node);
-/* Groups for all nodes; the tasks' texts go to b->def. */
-cdmpp_status cd_workload_make_groups(cd_workload_builder *b);
 /* The task for the definition in b->c, a new one or an equal one; *why not NULL: the task reader
  * refuses the definition. Errors: ENOMEM. */
 cdmpp_status cd_workload_make_task(cd_workload_builder *b, uint32_t *task, const char **why);
-/* States of the graph's nodes, the groups' nodes and operators, weights. */
-cdmpp_status cd_workload_make_nodes(cd_workload_builder *b);
 #endif

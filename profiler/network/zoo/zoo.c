@@ -208,7 +208,7 @@ uint32_t cd_zoo_linear(cd_zoo_builder *z, uint32_t x, int64_t out) {
     return cd_zoo_binary(z, "Add", cd_zoo_binary(z, "MatMul", x, w), vector(z, out));
 }
 
-uint32_t cd_zoo_layer_norm(cd_zoo_builder *z, uint32_t x) {
+static uint32_t zoo_layer_norm(cd_zoo_builder *z, uint32_t x) {
     const int64_t n = cd_zoo_dim(z, x, last_axis(z, x));
     const uint32_t scale = vector(z, n), shift = vector(z, n);
     const cd_graph_attr attr[] = {cd_zoo_attr_int("axis", -1), cd_zoo_attr_float("epsilon", 1e-5)};
@@ -221,7 +221,7 @@ uint32_t cd_zoo_softmax(cd_zoo_builder *z, uint32_t x) {
 }
 
 /* 0.5 x (1 + erf(x / sqrt 2)), in the operators that exporters write. */
-uint32_t cd_zoo_gelu(cd_zoo_builder *z, uint32_t x) {
+static uint32_t zoo_gelu(cd_zoo_builder *z, uint32_t x) {
     const uint32_t e = cd_zoo_unary(
         z, "Erf", cd_zoo_binary(z, "Div", x, cd_zoo_const_scalar(z, 1.4142135623730951)));
     const uint32_t y =
@@ -230,7 +230,7 @@ uint32_t cd_zoo_gelu(cd_zoo_builder *z, uint32_t x) {
 }
 
 /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), GPT-2's. */
-uint32_t cd_zoo_gelu_tanh(cd_zoo_builder *z, uint32_t x) {
+static uint32_t zoo_gelu_tanh(cd_zoo_builder *z, uint32_t x) {
     const uint32_t cube =
         cd_zoo_binary(z, "Mul", cd_zoo_binary(z, "Pow", x, cd_zoo_const_scalar(z, 3)),
                       cd_zoo_const_scalar(z, 0.044715));
@@ -250,7 +250,8 @@ uint32_t cd_zoo_transpose(cd_zoo_builder *z, uint32_t x, uint32_t rank, const in
     return cd_zoo_op(z, "Transpose", 1, &x, 1, &p);
 }
 
-uint32_t cd_zoo_embedding(cd_zoo_builder *z, uint32_t index, int64_t entries, int64_t width) {
+/* Rows of a table (entries, width) by a tensor of indices. */
+static uint32_t zoo_embedding(cd_zoo_builder *z, uint32_t index, int64_t entries, int64_t width) {
     const uint32_t table = cd_zoo_weight(z, 2, (const int64_t[]){entries, width});
     return cd_zoo_binary(z, "Gather", table, index);
 }
@@ -297,17 +298,17 @@ static uint32_t token_embedding(cd_zoo_builder *z, int64_t words, stream s) {
     const uint32_t id =
         cd_zoo_input(z, "input_ids", CD_I64, 2, (const int64_t[]){z->batch, s.length});
     const uint32_t position = cd_zoo_weight(z, 2, (const int64_t[]){s.length, s.width});
-    return cd_zoo_binary(z, "Add", cd_zoo_embedding(z, id, words, s.width), position);
+    return cd_zoo_binary(z, "Add", zoo_embedding(z, id, words, s.width), position);
 }
 
 /* x: the embedding before its norm. The second result is the pooled first token. */
 static void encoder(cd_zoo_builder *z, uint32_t x, stream s, int layers) {
-    x = cd_zoo_layer_norm(z, x);
+    x = zoo_layer_norm(z, x);
     const uint32_t mask =
         cd_zoo_input(z, "mask", CD_F32, 4, (const int64_t[]){z->batch, 1, 1, z->size});
     for (int k = 0; k < layers; k++) {
-        x = cd_zoo_layer_norm(z, cd_zoo_binary(z, "Add", x, attention(z, x, s, mask)));
-        x = cd_zoo_layer_norm(z, cd_zoo_binary(z, "Add", x, feed_forward(z, x, s, cd_zoo_gelu)));
+        x = zoo_layer_norm(z, cd_zoo_binary(z, "Add", x, attention(z, x, s, mask)));
+        x = zoo_layer_norm(z, cd_zoo_binary(z, "Add", x, feed_forward(z, x, s, zoo_gelu)));
     }
     const uint32_t first = cd_zoo_op(
         z, "Gather", 2, (const uint32_t[]){x, cd_zoo_const_ints(z, 1, (const int64_t[]){0})}, 1,
@@ -318,17 +319,17 @@ static void encoder(cd_zoo_builder *z, uint32_t x, stream s, int layers) {
 
 /* The widths are those of the published sizes: 128 tiny, 512 medium, 768 base, 1024 large; a head
  * is 64 wide. */
-void cd_zoo_bert(cd_zoo_builder *z, int64_t width) {
+static void zoo_bert(cd_zoo_builder *z, int64_t width) {
     const stream s = {z->size, width, width / 64};
     const int layers = width == 128 ? 2 : width == 512 ? 8 : width == 768 ? 12 : 24;
     const uint32_t x = token_embedding(z, 30522, s);
     const uint32_t type =
         cd_zoo_input(z, "token_type_ids", CD_I64, 2, (const int64_t[]){z->batch, z->size});
-    encoder(z, cd_zoo_binary(z, "Add", x, cd_zoo_embedding(z, type, 2, width)), s, layers);
+    encoder(z, cd_zoo_binary(z, "Add", x, zoo_embedding(z, type, 2, width)), s, layers);
 }
 
 /* BERT base with more words, and one type for all of them. */
-void cd_zoo_roberta(cd_zoo_builder *z, int64_t width) {
+static void zoo_roberta(cd_zoo_builder *z, int64_t width) {
     const stream s = {z->size, width, width / 64};
     encoder(z, cd_zoo_binary(z, "Add", token_embedding(z, 50265, s), cd_zoo_weight(z, 1, &width)),
             s, 12);
@@ -338,23 +339,23 @@ void cd_zoo_roberta(cd_zoo_builder *z, int64_t width) {
 
 static uint32_t pre_norm_block(cd_zoo_builder *z, uint32_t x, stream s, uint32_t mask,
                                uint32_t (*act)(cd_zoo_builder *, uint32_t)) {
-    x = cd_zoo_binary(z, "Add", x, attention(z, cd_zoo_layer_norm(z, x), s, mask));
-    return cd_zoo_binary(z, "Add", x, feed_forward(z, cd_zoo_layer_norm(z, x), s, act));
+    x = cd_zoo_binary(z, "Add", x, attention(z, zoo_layer_norm(z, x), s, mask));
+    return cd_zoo_binary(z, "Add", x, feed_forward(z, zoo_layer_norm(z, x), s, act));
 }
 
-void cd_zoo_gpt2(cd_zoo_builder *z, int64_t unused) {
+static void zoo_gpt2(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
     const stream s = {z->size, 768, 12};
     uint32_t x = token_embedding(z, 50257, s);
     const uint32_t causal = cd_zoo_weight(z, 2, (const int64_t[]){s.length, s.length});
-    for (int k = 0; k < 12; k++) x = pre_norm_block(z, x, s, causal, cd_zoo_gelu_tanh);
+    for (int k = 0; k < 12; k++) x = pre_norm_block(z, x, s, causal, zoo_gelu_tanh);
     const uint32_t words = cd_zoo_weight(z, 2, (const int64_t[]){s.width, 50257});
-    cd_zoo_result(z, cd_zoo_binary(z, "MatMul", cd_zoo_layer_norm(z, x), words));
+    cd_zoo_result(z, cd_zoo_binary(z, "MatMul", zoo_layer_norm(z, x), words));
 }
 
 /* The image is cut into patches of 16 x 16 by a convolution of stride 16; a class token comes
  * first. */
-void cd_zoo_vit(cd_zoo_builder *z, int64_t unused) {
+static void zoo_vit(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
     const int64_t patches = (z->size / 16) * (z->size / 16);
     const stream s = {patches + 1, 768, 12};
@@ -364,11 +365,11 @@ void cd_zoo_vit(cd_zoo_builder *z, int64_t unused) {
     const uint32_t class = cd_zoo_weight(z, 3, (const int64_t[]){z->batch, 1, 768});
     x = cd_zoo_concat(z, 2, (const uint32_t[]){class, x}, 1);
     x = cd_zoo_binary(z, "Add", x, cd_zoo_weight(z, 3, (const int64_t[]){1, s.length, 768}));
-    for (int k = 0; k < 12; k++) x = pre_norm_block(z, x, s, CD_GRAPH_NONE, cd_zoo_gelu);
+    for (int k = 0; k < 12; k++) x = pre_norm_block(z, x, s, CD_GRAPH_NONE, zoo_gelu);
     const uint32_t first = cd_zoo_op(
         z, "Gather", 2,
-        (const uint32_t[]){cd_zoo_layer_norm(z, x), cd_zoo_const_ints(z, 1, (const int64_t[]){0})},
-        1, (const cd_graph_attr[]){cd_zoo_attr_int("axis", 1)});
+        (const uint32_t[]){zoo_layer_norm(z, x), cd_zoo_const_ints(z, 1, (const int64_t[]){0})}, 1,
+        (const cd_graph_attr[]){cd_zoo_attr_int("axis", 1)});
     cd_zoo_result(z, cd_zoo_linear(z, first, 1000));
 }
 
@@ -383,27 +384,28 @@ static uint32_t by_weight(cd_zoo_builder *z, uint32_t x) {
 }
 
 /* products: how many, one after the other; with two of them a vector is added. */
-void cd_zoo_matmul(cd_zoo_builder *z, int64_t products) {
+static void zoo_matmul(cd_zoo_builder *z, int64_t products) {
     uint32_t x = by_weight(z, square(z, "input"));
     if (products == 2) x = cd_zoo_binary(z, "Add", by_weight(z, x), cd_zoo_weight(z, 1, &z->size));
     cd_zoo_result(z, x);
 }
 
 /* 3x3 from 64 channels to 64; groups: 1, or 64 for depthwise. */
-void cd_zoo_conv2d(cd_zoo_builder *z, int64_t groups) {
+static void zoo_conv2d(cd_zoo_builder *z, int64_t groups) {
     const uint32_t x =
         cd_zoo_input(z, "input", CD_F32, 4, (const int64_t[]){z->batch, 64, z->size, z->size});
     cd_zoo_result(z, cd_zoo_conv(z, x, 64, (cd_zoo_window){3, 1, 1}, groups));
 }
 
-void cd_zoo_add(cd_zoo_builder *z, int64_t unused) {
+static void zoo_add(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
     cd_zoo_result(z, cd_zoo_binary(z, "Add", square(z, "a"), square(z, "b")));
 }
 
-void cd_zoo_rows(cd_zoo_builder *z, int64_t norm) {
+/* softmax, or layer norm */
+static void zoo_rows(cd_zoo_builder *z, int64_t norm) {
     const uint32_t x = square(z, "input");
-    cd_zoo_result(z, norm ? cd_zoo_layer_norm(z, x) : cd_zoo_softmax(z, x));
+    cd_zoo_result(z, norm ? zoo_layer_norm(z, x) : cd_zoo_softmax(z, x));
 }
 
 /* A generator (DCGAN, Radford 2015), graph convolution (GCN, Kipf 2016) and recurrent networks of
@@ -419,7 +421,7 @@ static uint32_t up(cd_zoo_builder *z, uint32_t x, int64_t out) {
     return cd_zoo_op(z, "ConvTranspose", 2, (const uint32_t[]){x, w}, 3, attr);
 }
 
-void cd_zoo_dcgan(cd_zoo_builder *z, int64_t unused) {
+static void zoo_dcgan(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
     const int64_t edge = z->size / 16;
     uint32_t x = cd_zoo_input(z, "code", CD_F32, 2, (const int64_t[]){z->batch, 100});
@@ -433,7 +435,7 @@ void cd_zoo_dcgan(cd_zoo_builder *z, int64_t unused) {
 /* ---- GCN: relu(A X W0), then A H W1; `size` vertices, or those of a file of edges; features and
  * classes of Cora ---- */
 
-void cd_zoo_gcn(cd_zoo_builder *z, int64_t unused) {
+static void zoo_gcn(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
     if (z->edges) {
         cd_zoo_gcn_edges(z, z->edges);
@@ -467,10 +469,11 @@ static uint32_t layer(cd_zoo_builder *z, uint32_t x, int64_t gates) {
     return cd_zoo_binary(z, "Squeeze", y, cd_zoo_const_ints(z, 1, (const int64_t[]){1}));
 }
 
-void cd_zoo_recurrent(cd_zoo_builder *z, int64_t gates) {
+/* 4: lstm, 3: gru, 1: rnn */
+static void zoo_recurrent(cd_zoo_builder *z, int64_t gates) {
     const uint32_t words =
         cd_zoo_input(z, "words", CD_I64, 2, (const int64_t[]){z->size, z->batch});
-    uint32_t x = layer(z, layer(z, cd_zoo_embedding(z, words, 10000, 256), gates), gates);
+    uint32_t x = layer(z, layer(z, zoo_embedding(z, words, 10000, 256), gates), gates);
     x = cd_zoo_binary(z, "Gather", x, cd_zoo_const_ints(z, 1, (const int64_t[]){z->size - 1}));
     cd_zoo_result(z, cd_zoo_linear(z, x, 2));
 }
@@ -498,11 +501,11 @@ static uint32_t attend(cd_zoo_builder *z, uint32_t x, uint32_t from, uint32_t ma
         cd_zoo_binary(z, "MatMul", cd_zoo_softmax(z, cd_zoo_binary(z, "Add", score, mask)), v);
     const uint32_t all = cd_zoo_reshape(z, cd_zoo_transpose(z, y, 4, (const int64_t[]){0, 2, 1, 3}),
                                         3, (const int64_t[]){z->batch, z->size, WIDTH});
-    return cd_zoo_layer_norm(z, cd_zoo_binary(z, "Add", x, cd_zoo_linear(z, all, WIDTH)));
+    return zoo_layer_norm(z, cd_zoo_binary(z, "Add", x, cd_zoo_linear(z, all, WIDTH)));
 }
 
 static uint32_t feed_forward_transformer(cd_zoo_builder *z, uint32_t x) {
-    return cd_zoo_layer_norm(
+    return zoo_layer_norm(
         z, cd_zoo_binary(z, "Add", x,
                          cd_zoo_linear(z, cd_zoo_relu(z, cd_zoo_linear(z, x, INNER)), WIDTH)));
 }
@@ -515,7 +518,7 @@ static uint32_t words_of(cd_zoo_builder *z, const char *name, uint32_t table, ui
                          places);
 }
 
-void cd_zoo_transformer(cd_zoo_builder *z, int64_t unused) {
+static void zoo_transformer(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
     const cd_graph_attr turned = cd_zoo_attr_int("transB", 1);
     const uint32_t table = cd_zoo_weight(z, 2, (const int64_t[]){WORDS_TRANSFORMER, WIDTH});
@@ -609,33 +612,33 @@ static const row zoo[] = {
     {{"efficientnet-b0", "cnn", 224, IMAGE}, cd_zoo_efficientnet_b0, 0, 32},
     {{"nasnet-large", "cnn", 331, IMAGE}, cd_zoo_nasnet_large, 0, 32},
     {{"dpn-68", "cnn", 224, IMAGE}, cd_zoo_dpn68, 0, 32},
-    {{"dcgan", "gan", 64, IMAGE ", in sixteens"}, cd_zoo_dcgan, 0, 16},
+    {{"dcgan", "gan", 64, IMAGE ", in sixteens"}, zoo_dcgan, 0, 16},
     {{"yolov2", "cnn", 416, IMAGE ", in thirty-twos"}, cd_zoo_yolov2, 0, 32},
     {{"yolov3", "cnn", 416, IMAGE ", in thirty-twos"}, cd_zoo_yolov3, 0, 32},
     {{"yolov3-tiny", "cnn", 416, IMAGE ", in thirty-twos"}, cd_zoo_yolov3_tiny, 0, 32},
     {{"yolov5n", "cnn", 640, IMAGE ", in thirty-twos"}, cd_zoo_yolov5, 16, 32},
     {{"yolov5s", "cnn", 640, IMAGE ", in thirty-twos"}, cd_zoo_yolov5, 32, 32},
-    {{"lstm", "rnn", 128, WORDS}, cd_zoo_recurrent, 4, 1},
-    {{"gru", "rnn", 128, WORDS}, cd_zoo_recurrent, 3, 1},
-    {{"rnn", "rnn", 128, WORDS}, cd_zoo_recurrent, 1, 1},
-    {{"bert-tiny", "transformer", 128, WORDS}, cd_zoo_bert, 128, 1},
-    {{"bert-medium", "transformer", 128, WORDS}, cd_zoo_bert, 512, 1},
-    {{"bert-base", "transformer", 128, WORDS}, cd_zoo_bert, 768, 1},
-    {{"bert-large", "transformer", 128, WORDS}, cd_zoo_bert, 1024, 1},
-    {{"roberta-base", "transformer", 128, WORDS}, cd_zoo_roberta, 768, 1},
+    {{"lstm", "rnn", 128, WORDS}, zoo_recurrent, 4, 1},
+    {{"gru", "rnn", 128, WORDS}, zoo_recurrent, 3, 1},
+    {{"rnn", "rnn", 128, WORDS}, zoo_recurrent, 1, 1},
+    {{"bert-tiny", "transformer", 128, WORDS}, zoo_bert, 128, 1},
+    {{"bert-medium", "transformer", 128, WORDS}, zoo_bert, 512, 1},
+    {{"bert-base", "transformer", 128, WORDS}, zoo_bert, 768, 1},
+    {{"bert-large", "transformer", 128, WORDS}, zoo_bert, 1024, 1},
+    {{"roberta-base", "transformer", 128, WORDS}, zoo_roberta, 768, 1},
     {{"t5-small", "transformer", 128, WORDS}, cd_zoo_t5_small, 0, 1},
-    {{"gpt2", "transformer", 1024, WORDS}, cd_zoo_gpt2, 0, 1},
-    {{"vit", "transformer", 224, IMAGE}, cd_zoo_vit, 0, 16},
-    {{"gcn", "gcn", 2708, "vertices"}, cd_zoo_gcn, 0, 1},
-    {{"transformer", "transformer", 128, WORDS}, cd_zoo_transformer, 0, 1},
+    {{"gpt2", "transformer", 1024, WORDS}, zoo_gpt2, 0, 1},
+    {{"vit", "transformer", 224, IMAGE}, zoo_vit, 0, 16},
+    {{"gcn", "gcn", 2708, "vertices"}, zoo_gcn, 0, 1},
+    {{"transformer", "transformer", 128, WORDS}, zoo_transformer, 0, 1},
     {{"faster-rcnn", "rcnn", 600, IMAGE}, cd_zoo_faster_rcnn, 0, 32},
-    {{"matmul", OPERATOR, 1024, ROWS}, cd_zoo_matmul, 1, 1},
-    {{"matmul-matmul-add", OPERATOR, 1024, ROWS}, cd_zoo_matmul, 2, 1},
-    {{"conv2d", OPERATOR, 56, IMAGE}, cd_zoo_conv2d, 1, 1},
-    {{"depthwise-conv2d", OPERATOR, 56, IMAGE}, cd_zoo_conv2d, 64, 1},
-    {{"add", OPERATOR, 1024, ROWS}, cd_zoo_add, 0, 1},
-    {{"softmax", OPERATOR, 1024, ROWS}, cd_zoo_rows, 0, 1},
-    {{"layer-norm", OPERATOR, 1024, ROWS}, cd_zoo_rows, 1, 1},
+    {{"matmul", OPERATOR, 1024, ROWS}, zoo_matmul, 1, 1},
+    {{"matmul-matmul-add", OPERATOR, 1024, ROWS}, zoo_matmul, 2, 1},
+    {{"conv2d", OPERATOR, 56, IMAGE}, zoo_conv2d, 1, 1},
+    {{"depthwise-conv2d", OPERATOR, 56, IMAGE}, zoo_conv2d, 64, 1},
+    {{"add", OPERATOR, 1024, ROWS}, zoo_add, 0, 1},
+    {{"softmax", OPERATOR, 1024, ROWS}, zoo_rows, 0, 1},
+    {{"layer-norm", OPERATOR, 1024, ROWS}, zoo_rows, 1, 1},
 };
 enum { N_ZOO = sizeof zoo / sizeof *zoo };
 
@@ -701,7 +704,7 @@ cdmpp_status cd_zoo_build(const char *name, const cd_zoo_options *o, cd_graph **
     const row *r = NULL;
     CD_TRY(find(name, &r, err));
     const char *at = strchr(name, '@');
-    if (at && r->build != cd_zoo_gcn)
+    if (at && r->build != zoo_gcn)
         return CD_FAIL(err, ESCHEMA, "%.60s: a file of edges is for gcn", name);
     if (at && o->size)
         return CD_FAIL(err, ERANGE, "size of %.60s: the vertices are those of its file", name);

@@ -37,7 +37,6 @@ void cd_zoo_mobilenet_v3(cd_zoo_builder *z, int64_t large);
 void cd_zoo_efficientnet_b0(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_inception_v1(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_inception_v3(cd_zoo_builder *z, int64_t unused);
-void cd_zoo_dcgan(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_nasnet_large(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_dpn68(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_yolov2(cd_zoo_builder *z, int64_t unused);
@@ -45,18 +44,7 @@ void cd_zoo_yolov3(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_yolov5(cd_zoo_builder *z, int64_t channels);
 void cd_zoo_yolov3_tiny(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_faster_rcnn(cd_zoo_builder *z, int64_t unused);
-void cd_zoo_transformer(cd_zoo_builder *z, int64_t unused);
-void cd_zoo_recurrent(cd_zoo_builder *z, int64_t gates); /* 4: lstm, 3: gru, 1: rnn */
-void cd_zoo_bert(cd_zoo_builder *z, int64_t width);
-void cd_zoo_roberta(cd_zoo_builder *z, int64_t width);
 void cd_zoo_t5_small(cd_zoo_builder *z, int64_t unused);
-void cd_zoo_gpt2(cd_zoo_builder *z, int64_t unused);
-void cd_zoo_vit(cd_zoo_builder *z, int64_t unused);
-void cd_zoo_gcn(cd_zoo_builder *z, int64_t unused);
-void cd_zoo_matmul(cd_zoo_builder *z, int64_t products);
-void cd_zoo_conv2d(cd_zoo_builder *z, int64_t groups);
-void cd_zoo_add(cd_zoo_builder *z, int64_t unused);
-void cd_zoo_rows(cd_zoo_builder *z, int64_t norm); /* softmax, or layer norm */
 
 /* ---- graph convolution over a file of edges (zoo_edges.c) ---- */
 enum { CD_ZOO_GCN_FEATURES = 1433, CD_ZOO_GCN_HIDDEN = 16, CD_ZOO_GCN_CLASSES = 7 }; /* of Cora */
@@ -125,12 +113,7 @@ void cd_zoo_classify(cd_zoo_builder *z, uint32_t x, int64_t classes);
 
 /* ---- of sequences: the last axis is the channel ---- */
 uint32_t cd_zoo_linear(cd_zoo_builder *z, uint32_t x, int64_t out);
-uint32_t cd_zoo_layer_norm(cd_zoo_builder *z, uint32_t x);
 uint32_t cd_zoo_softmax(cd_zoo_builder *z, uint32_t x);
-uint32_t cd_zoo_gelu(cd_zoo_builder *z, uint32_t x);
-uint32_t cd_zoo_gelu_tanh(cd_zoo_builder *z, uint32_t x);
 uint32_t cd_zoo_reshape(cd_zoo_builder *z, uint32_t x, uint32_t rank, const int64_t *dim);
 uint32_t cd_zoo_transpose(cd_zoo_builder *z, uint32_t x, uint32_t rank, const int64_t *perm);
-/* Rows of a table (entries, width) by a tensor of indices. */
-uint32_t cd_zoo_embedding(cd_zoo_builder *z, uint32_t index, int64_t entries, int64_t width);
 #endif

@@ -58,7 +58,8 @@ static cdmpp_status make_buffers(cd_multi_worker *w, cdmpp_err *err) {
     return st ? cd_multi_queue_error(w, st, "buffers", err) : CDMPP_OK;
 }
 
-cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err) {
+/* Opens the device and makes its buffers. Errors: EBACKEND, ENOMEM. */
+static cdmpp_status multi_queue_open(cd_multi_worker *w, cdmpp_err *err) {
     CD_TRY(cd_backend_opencl.open(w->is->opencl ? w->is->opencl : "", "opencl", &w->backend, err));
     w->cl = cd_backend_opencl_device(w->backend);
     if (w->is->kind == CD_MULTI_NATIVE && !(w->cl->execution & CD_CL_NATIVE_KERNEL))
@@ -150,7 +151,8 @@ static cdmpp_status load_opencl(cd_multi_worker *w, uint32_t action, cdmpp_err *
     return cd_backend_opencl_load_on(w->backend, built(r, b), s->mem, &s->program, err);
 }
 
-cdmpp_status cd_multi_queue_load(cd_multi_worker *w, uint32_t action, cdmpp_err *err) {
+/* Makes an action ready: its kernel and arguments. Errors: as open. */
+static cdmpp_status multi_queue_load(cd_multi_worker *w, uint32_t action, cdmpp_err *err) {
     const cd_multi_action *a = &w->net->dn->action[action];
     if (w->walks || !a->build) return CDMPP_OK;
     return cd_err_key(err,
@@ -159,7 +161,7 @@ cdmpp_status cd_multi_queue_load(cd_multi_worker *w, uint32_t action, cdmpp_err 
                       a->name);
 }
 
-void cd_multi_queue_close(cd_multi_worker *w) {
+static void multi_queue_close(cd_multi_worker *w) {
     cd_multi_executor *r = w->net;
     for (uint32_t i = 0; i < w->n && w->cl; i++) {
         cd_multi_step *s = &r->step[w->action[i]];
@@ -304,14 +306,14 @@ static cdmpp_status load(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
         CD_TRY(cd_err_key(err, cd_object_loader_parts(s->handle, a->build->code, &s->part, err),
                           a->name));
     s->begin = (int)a->begin, s->end = (int)a->end;
-    return s->worker->is->kind == CD_MULTI_CPU ? CDMPP_OK : cd_multi_queue_load(s->worker, k, err);
+    return s->worker->is->kind == CD_MULTI_CPU ? CDMPP_OK : multi_queue_load(s->worker, k, err);
 }
 
 static cdmpp_status load_all(cd_multi_executor *r, cdmpp_err *err) {
     r->build = CD_NEWN(&r->arena, cd_build, r->dn->n_action + 1);
     if (!r->build) return CD_FAIL(err, ENOMEM, "%u actions", r->dn->n_action);
     for (uint32_t d = 0; d < r->dn->n_device; d++)
-        if (r->dn->device[d].kind != CD_MULTI_CPU) CD_TRY(cd_multi_queue_open(&r->worker[d], err));
+        if (r->dn->device[d].kind != CD_MULTI_CPU) CD_TRY(multi_queue_open(&r->worker[d], err));
     for (uint32_t k = 0; k < r->dn->n_action; k++) CD_TRY(load(r, k, err));
     return CDMPP_OK;
 }
@@ -326,7 +328,7 @@ void cd_multi_executor_close(cd_multi_executor *r) {
     for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++)
         /* its driver says of nothing that it has ended: the memory stays with it */
         if (!cd_multi_queue_finished(&r->worker[d])) return;
-    for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++) cd_multi_queue_close(&r->worker[d]);
+    for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++) multi_queue_close(&r->worker[d]);
     for (uint32_t k = 0; r->step && k < r->dn->n_action; k++)
         cd_object_loader_close(r->step[k].handle);
     for (uint32_t b = 0; b < r->n_build; b++) cd_mem_free(r->build[b].object);

@@ -153,40 +153,14 @@ static inline unsigned char *cd_multi_place_at(const cd_multi_executor *r, uint3
 #define CD_MULTI_SPIN_S 2e-4
 /* of devices that share a processor: what one polls the other cannot use */
 #define CD_MULTI_SHARED_SPIN_S 1e-6
-double cd_multi_pass_now(const cd_multi_executor *r); /* seconds since the pass began */
 /* what a step's word becomes in this pass */
 uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost);
-/* Waits for the steps of other devices that s needs; *lost: one of them will not be done. False:
- * not all within spin_s (as above). */
-bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin_s, bool *lost);
-/* the step is done: notes the time and sets its word */
-void cd_multi_step_finish(cd_multi_step *s);
-/* The worker's actions from number `from` on will not be done in this pass. */
-void cd_multi_worker_lose(cd_multi_worker *w, uint32_t from);
-/* The same after a failure of this device; w->err must be filled. Stops the pass. */
-void cd_multi_worker_fail(cd_multi_worker *w, uint32_t from, cdmpp_status st);
-/* May the worker run its action number `at`? False (and the rest is lost): the pass was stopped,
- * the device failed before, or it breaks here on purpose. */
-bool cd_multi_worker_may_go(cd_multi_worker *w, uint32_t at);
 
 /* A driver may run a native kernel or a callback late, after its device was given up. Each of them
  * enters first: if the device is dead it does nothing, and who declares the device dead waits for
  * those that are inside. */
-/* first thing in a native kernel; false: only call cd_multi_worker_leave */
-bool cd_multi_worker_enter(cd_multi_worker *w);
-void cd_multi_worker_leave(cd_multi_worker *w);
-/* waits until the driver has ended all it owes; leaving is the last thing that a kernel or callback
- * does */
-void cd_multi_worker_drain(cd_multi_worker *w);
-/* the same, at most within_s; true: nothing is owed */
-bool cd_multi_worker_drain_within(cd_multi_worker *w, double within_s);
-/* no more passes; waits for kernels that are inside */
-void cd_multi_worker_die(cd_multi_worker *w);
 
 /* ---- multi_executor_run.c: threads, and the walk over actions on the host's memory ---- */
-/* The step's program, as many times as this pass asks for, on the given arguments. */
-void cd_multi_run_program(const cd_multi_worker *w, const cd_multi_step *s, void *const *arg);
-void cd_multi_run_copy(const cd_multi_executor *r, uint32_t action); /* within memory 0 */
 /* One thread a device; returns when all stand ready. Errors: EIO. */
 cdmpp_status cd_multi_threads_start(cd_multi_executor *r, cdmpp_err *err);
 void cd_multi_threads_stop(cd_multi_executor *r);
@@ -196,20 +170,11 @@ static inline const cd_opencl_api *cd_multi_api(const cd_multi_worker *w) { retu
 /* EBACKEND with the device, what failed and OpenCL's reason. */
 cdmpp_status cd_multi_queue_error(const cd_multi_worker *w, int32_t st, const char *what,
                                   cdmpp_err *err);
-/* Opens the device and makes its buffers. Errors: EBACKEND, ENOMEM. */
-cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err);
-/* Makes an action ready: its kernel and arguments. Errors: as open. */
-cdmpp_status cd_multi_queue_load(cd_multi_worker *w, uint32_t action, cdmpp_err *err);
-void cd_multi_queue_close(cd_multi_worker *w);
 /* Moves n bytes of a place that is not in memory 0, from byte `at` on: in where `from` is given,
  * else out. Errors: ERANGE, EBACKEND. */
 cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64_t at, size_t n,
                                      const void *from, void *to, cdmpp_err *err);
 /* ---- multi_executor_queue.c: passes of OpenCL devices ---- */
-/* One pass of a device of the kind queue (above); of one that walks as a native kernel, which calls
- * walk(&w). */
-void cd_multi_queue_pass(cd_multi_worker *w);
-void cd_multi_native_pass(cd_multi_worker *w, void (*walk)(void *));
 /* True: nothing of a device that failed can touch the net's memory any more. */
 bool cd_multi_queue_finished(cd_multi_worker *w);
 #endif

@@ -6,10 +6,11 @@
 #include "profiler/host/host.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
-/* The steps that devices wait for, what becomes of them after a failure, and the protection against
+/* seconds since the pass began.
+ *
+ * The steps that devices wait for, what becomes of them after a failure, and the protection against
  * drivers that run something late. */
-
-double cd_multi_pass_now(const cd_multi_executor *r) { return cd_clock_wall() - r->begin_s; }
+static double multi_pass_now(const cd_multi_executor *r) { return cd_clock_wall() - r->begin_s; }
 
 /* ---- steps ---- */
 
@@ -17,7 +18,10 @@ uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost) {
     return 2 * atomic_load(&r->pass.value) + lost;
 }
 
-bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin_s, bool *lost) {
+/* Waits for the steps of other devices that s needs; *lost: one of them will not be done. False:
+ * not all within spin_s (as above). */
+static bool multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin_s,
+                             bool *lost) {
     cd_multi_executor *r = w->net;
     for (uint32_t k = 0; k < s->n_wait; k++) {
         cd_counter *word = &r->step[s->wait[k]].word;
@@ -27,33 +31,38 @@ bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin
     return true;
 }
 
-void cd_multi_step_finish(cd_multi_step *s) {
+/* the step is done: notes the time and sets its word */
+static void multi_step_finish(cd_multi_step *s) {
     cd_multi_executor *r = s->worker->net;
-    s->end_s = cd_multi_pass_now(r);
+    s->end_s = multi_pass_now(r);
     cd_counter_set(&s->word, cd_multi_pass_value(r, false));
 }
 
-void cd_multi_worker_lose(cd_multi_worker *w, uint32_t from) {
+/* The worker's actions from number `from` on will not be done in this pass. */
+static void multi_worker_lose(cd_multi_worker *w, uint32_t from) {
     for (uint32_t i = from; i < w->n; i++)
         cd_counter_set(&w->net->step[w->action[i]].word, cd_multi_pass_value(w->net, true));
 }
 
-void cd_multi_worker_fail(cd_multi_worker *w, uint32_t from, cdmpp_status st) {
+/* The same after a failure of this device; w->err must be filled. Stops the pass. */
+static void multi_worker_fail(cd_multi_worker *w, uint32_t from, cdmpp_status st) {
     uint32_t nobody = UINT32_MAX;
     w->status = st;
     (void)atomic_compare_exchange_strong(&w->net->failed, &nobody, w->number);
     atomic_store(&w->net->stop, true);
-    cd_multi_worker_lose(w, from);
+    multi_worker_lose(w, from);
 }
 
-/* Either the kernel sees that its device is dead, or cd_multi_worker_die sees it inside: all
+/* first thing in a native kernel; false: only call multi_worker_leave.
+ *
+ * Either the kernel sees that its device is dead, or multi_worker_die sees it inside: all
  * threads see one order of both. */
-bool cd_multi_worker_enter(cd_multi_worker *w) {
+static bool multi_worker_enter(cd_multi_worker *w) {
     atomic_fetch_add(&w->inside, 1);
     return !atomic_load(&w->dead);
 }
 
-void cd_multi_worker_leave(cd_multi_worker *w) {
+static void multi_worker_leave(cd_multi_worker *w) {
     atomic_fetch_sub(&w->inside, 1);
     atomic_fetch_sub(&w->owed, 1); /* from here on the net may be gone */
 }
@@ -63,34 +72,40 @@ static void until_none(const _Atomic uint32_t *n) {
     while (atomic_load(n)) (void)sched_yield();
 }
 
-void cd_multi_worker_drain(cd_multi_worker *w) { until_none(&w->owed); }
+/* waits until the driver has ended all it owes; leaving is the last thing that a kernel or callback
+ * does */
+static void multi_worker_drain(cd_multi_worker *w) { until_none(&w->owed); }
 
-bool cd_multi_worker_drain_within(cd_multi_worker *w, double within_s) {
+/* the same, at most within_s; true: nothing is owed */
+static bool multi_worker_drain_within(cd_multi_worker *w, double within_s) {
     const double until = cd_clock_wall() + within_s;
     while (atomic_load(&w->owed) && cd_clock_wall() < until) (void)sched_yield();
     return !atomic_load(&w->owed);
 }
 
-void cd_multi_worker_die(cd_multi_worker *w) {
+/* no more passes; waits for kernels that are inside */
+static void multi_worker_die(cd_multi_worker *w) {
     atomic_store(&w->dead, true);
     until_none(&w->inside);
 }
 
-bool cd_multi_worker_may_go(cd_multi_worker *w, uint32_t at) {
+/* May the worker run its action number `at`? False (and the rest is lost): the pass was stopped,
+ * the device failed before, or it breaks here on purpose. */
+static bool multi_worker_may_go(cd_multi_worker *w, uint32_t at) {
     if (atomic_load(&w->dead)) {
-        cd_multi_worker_fail(
+        multi_worker_fail(
             w, at, CD_FAIL(&w->err, EBACKEND, "device %.60s failed in a pass before", w->is->name));
         return false;
     }
     if (at == w->breaks) {
-        cd_multi_worker_fail(w, at,
-                             CD_FAIL(&w->err, EBACKEND,
-                                     "device %.60s failed before its action %u (%.60s)",
-                                     w->is->name, at, w->net->dn->action[w->action[at]].name));
+        multi_worker_fail(w, at,
+                          CD_FAIL(&w->err, EBACKEND,
+                                  "device %.60s failed before its action %u (%.60s)", w->is->name,
+                                  at, w->net->dn->action[w->action[at]].name));
         return false;
     }
     if (!atomic_load(&w->net->stop)) return true;
-    cd_multi_worker_lose(w, at);
+    multi_worker_lose(w, at);
     return false;
 }
 
@@ -121,27 +136,27 @@ static int32_t hand_kernel(cd_multi_worker *w, void (*run)(void *), void *arg, s
 
 /* Hands out the walk again and again: the kernel comes back where it would have to wait long for
  * another device. */
-void cd_multi_native_pass(cd_multi_worker *w, void (*walk)(void *)) {
+static void multi_native_pass(cd_multi_worker *w, void (*walk)(void *)) {
     while (w->at < w->n) {
         bool lost = false;
-        if (!cd_multi_worker_may_go(w, w->at)) return;
-        (void)cd_multi_step_await(w, step_of(w, w->at), -w->spin_s, &lost);
+        if (!multi_worker_may_go(w, w->at)) return;
+        (void)multi_step_await(w, step_of(w, w->at), -w->spin_s, &lost);
         if (lost) {
-            cd_multi_worker_lose(w, w->at);
+            multi_worker_lose(w, w->at);
             return;
         }
         const uint32_t back = w->back, at = w->at;
         int32_t st = hand_kernel(w, walk, &w, sizeof w, 0, NULL, NULL);
         const int32_t end = cd_multi_api(w)->clFinish(w->cl->queue);
         /* it may yet be run, at any time */
-        if (end || (!st && w->back == back)) cd_multi_worker_die(w);
+        if (end || (!st && w->back == back)) multi_worker_die(w);
         if (!st) st = end;
         if (st || w->back == back) {
-            cd_multi_worker_fail(w, w->back == back ? at : w->at,
-                                 cd_multi_queue_error(w, st, "native kernel", &w->err));
+            multi_worker_fail(w, w->back == back ? at : w->at,
+                              cd_multi_queue_error(w, st, "native kernel", &w->err));
             return;
         }
-        cd_multi_worker_drain(w);
+        multi_worker_drain(w);
     }
 }
 
@@ -158,26 +173,30 @@ static void keep(const cd_multi_worker *w, cd_multi_step *s, cd_cl event) {
     s->last = event;
 }
 
+static void multi_run_program(const cd_multi_worker *w, const cd_multi_step *s, void *const *arg);
+
+static void multi_run_copy(const cd_multi_executor *r, uint32_t action);
+
 static void run_entered(cd_multi_native *n) {
     cd_multi_worker *w = n->worker;
     cd_multi_executor *r = w->net;
     cd_multi_step *s = &r->step[n->step];
-    s->start_s = cd_multi_pass_now(r);
+    s->start_s = multi_pass_now(r);
     if (s->handle && r->dn->action[n->step].build->code->parallel)
         cd_object_loader_threads(s->handle, 1);
     for (uint32_t b = 0; b < s->n_place; b++)
         n->arg[b] =
             (unsigned char *)n->arg[s->n_place + s->which[b]] + r->place[s->place[b]].offset;
-    if (s->entry) cd_multi_run_program(w, s, n->arg);
-    else cd_multi_run_copy(r, n->step);
-    cd_multi_step_finish(s);
+    if (s->entry) multi_run_program(w, s, n->arg);
+    else multi_run_copy(r, n->step);
+    multi_step_finish(s);
 }
 
 static void run_native(void *arg) {
     cd_multi_native *n = arg;
     cd_multi_worker *w = n->worker;
-    if (cd_multi_worker_enter(w)) run_entered(n);
-    cd_multi_worker_leave(w);
+    if (multi_worker_enter(w)) run_entered(n);
+    multi_worker_leave(w);
 }
 
 static int32_t hand_native(cd_multi_worker *w, cd_multi_step *s) {
@@ -306,9 +325,9 @@ static cdmpp_status hand_copy(cd_multi_worker *w, uint32_t action) {
     int32_t st = 0;
     if (!from->memory && !to->memory) { /* the device has no part in it but its turn */
         st = cd_multi_api(w)->clFinish(w->cl->queue);
-        s->start_s = cd_multi_pass_now(r);
-        if (!st) cd_multi_run_copy(r, action);
-        if (!st) cd_multi_step_finish(s);
+        s->start_s = multi_pass_now(r);
+        if (!st) multi_run_copy(r, action);
+        if (!st) multi_step_finish(s);
     } else if (s->box.bytes) {
         st = send(&t, &s->box, 0, s->box.from_first + (from->memory ? from->offset : 0),
                   s->box.to_first + (to->memory ? to->offset : 0));
@@ -323,23 +342,23 @@ static void note(cd_cl event, int32_t st, void *ctx) {
     cd_multi_step *s = ctx;
     cd_multi_worker *w = s->worker;
     (void)event;
-    if (!cd_multi_worker_enter(w)) { /* nobody waits for it any more */
+    if (!multi_worker_enter(w)) { /* nobody waits for it any more */
     } else if (st >= 0) {
-        cd_multi_step_finish(s);
+        multi_step_finish(s);
     } else {
         atomic_store(&w->trouble, st);
         atomic_store(&w->net->stop, true);
         cd_counter_set(&s->word, cd_multi_pass_value(w->net, true));
     }
-    cd_multi_worker_leave(w);
+    multi_worker_leave(w);
 }
 
 /* An action without a command of its own: done when all before it is. */
 static cdmpp_status hand_nothing(cd_multi_worker *w, cd_multi_step *s) {
     const int32_t st = cd_multi_api(w)->clFinish(w->cl->queue);
     if (st) return cd_multi_queue_error(w, st, "nothing to run", &w->err);
-    s->start_s = cd_multi_pass_now(w->net);
-    cd_multi_step_finish(s);
+    s->start_s = multi_pass_now(w->net);
+    multi_step_finish(s);
     return CDMPP_OK;
 }
 
@@ -347,7 +366,7 @@ static cdmpp_status hand_nothing(cd_multi_worker *w, cd_multi_step *s) {
  * callback; an action without any command is done when all before it are. */
 static cdmpp_status hand(cd_multi_worker *w, uint32_t action) {
     cd_multi_step *s = &w->net->step[action];
-    s->handed_s = s->start_s = s->end_s = cd_multi_pass_now(w->net);
+    s->handed_s = s->start_s = s->end_s = multi_pass_now(w->net);
     if (s->native) {
         const int32_t st = hand_native(w, s);
         return st ? cd_multi_queue_error(w, st, "native kernel", &w->err) : CDMPP_OK;
@@ -418,33 +437,35 @@ static void settle(cd_multi_worker *w, uint32_t n, cdmpp_status code) {
     let_go(w);
     const int32_t trouble = atomic_exchange(&w->trouble, 0);
     if (!st) st = trouble;
-    if (st) cd_multi_worker_die(w); /* its late words would be taken for those of the next pass */
-    else if (!atomic_load(&w->dead)) cd_multi_worker_drain(w);
+    if (st) multi_worker_die(w); /* its late words would be taken for those of the next pass */
+    else if (!atomic_load(&w->dead)) multi_worker_drain(w);
     if (!code && st) code = cd_multi_queue_error(w, st, "run", &w->err);
-    if (code) cd_multi_worker_fail(w, st ? 0 : n, code);
+    if (code) multi_worker_fail(w, st ? 0 : n, code);
 }
 
 bool cd_multi_queue_finished(cd_multi_worker *w) {
     if (!atomic_load(&w->dead)) return true;
-    return !cd_multi_api(w)->clFinish(w->cl->queue) && cd_multi_worker_drain_within(w, OVER_S);
+    return !cd_multi_api(w)->clFinish(w->cl->queue) && multi_worker_drain_within(w, OVER_S);
 }
 
-void cd_multi_queue_pass(cd_multi_worker *w) {
+/* One pass of a device of the kind queue (above); of one that walks as a native kernel, which calls
+ * walk(&w). */
+static void multi_queue_pass(cd_multi_worker *w) {
     uint32_t i = 0;
     cdmpp_status code = CDMPP_OK;
     for (; i < w->n && !code; i += !code) {
         cd_multi_step *s = step_of(w, i);
         bool lost = false;
-        if (!cd_multi_worker_may_go(w, i)) break;
+        if (!multi_worker_may_go(w, i)) break;
         /* its queue goes on meanwhile; who has nothing there may look, others sleep */
         if (s->n_wait) {
             const bool busy = i && atomic_load(&step_of(w, i - 1)->word.value) <
                                        cd_multi_pass_value(w->net, false);
             (void)cd_multi_api(w)->clFlush(w->cl->queue);
-            (void)cd_multi_step_await(w, s, busy ? -1e-6 : -w->spin_s, &lost);
+            (void)multi_step_await(w, s, busy ? -1e-6 : -w->spin_s, &lost);
         }
         if (lost) {
-            cd_multi_worker_lose(w, i);
+            multi_worker_lose(w, i);
             break;
         }
         code = cd_err_key(&w->err, hand(w, w->action[i]), name_of(w, w->action[i]));
@@ -455,14 +476,16 @@ void cd_multi_queue_pass(cd_multi_worker *w) {
 
 #define CALLER_SPIN_S 1e-6 /* the caller leaves its core to the devices */
 
-void cd_multi_run_program(const cd_multi_worker *w, const cd_multi_step *s, void *const *arg) {
+/* The step's program, as many times as this pass asks for, on the given arguments. */
+static void multi_run_program(const cd_multi_worker *w, const cd_multi_step *s, void *const *arg) {
     for (unsigned t = 0; t < w->times; t++) {
         if (s->part) s->part(arg, 0, 0, s->begin, s->end);
         else s->entry(arg);
     }
 }
 
-void cd_multi_run_copy(const cd_multi_executor *r, uint32_t action) {
+/* within memory 0 */
+static void multi_run_copy(const cd_multi_executor *r, uint32_t action) {
     const cd_multi_copy *c = &r->dn->action[action].copy;
     const cd_multi_copy_box *b = &r->step[action].box;
     if (b->bytes)
@@ -474,20 +497,20 @@ void cd_multi_run_copy(const cd_multi_executor *r, uint32_t action) {
 
 static void run_here(cd_multi_worker *w, uint32_t k) {
     cd_multi_step *s = &w->net->step[k];
-    s->start_s = cd_multi_pass_now(w->net);
-    if (s->entry) cd_multi_run_program(w, s, s->arg);
-    else cd_multi_run_copy(w->net, k);
-    cd_multi_step_finish(s);
+    s->start_s = multi_pass_now(w->net);
+    if (s->entry) multi_run_program(w, s, s->arg);
+    else multi_run_copy(w->net, k);
+    multi_step_finish(s);
 }
 
 /* From w->at on, to the end or until a wait is longer than spin_s. */
 static void walk(cd_multi_worker *w, double spin_s) {
     for (; w->at < w->n; w->at++) {
         bool lost = false;
-        if (!cd_multi_worker_may_go(w, w->at)) break;
-        if (!cd_multi_step_await(w, &w->net->step[w->action[w->at]], spin_s, &lost)) return;
+        if (!multi_worker_may_go(w, w->at)) break;
+        if (!multi_step_await(w, &w->net->step[w->action[w->at]], spin_s, &lost)) return;
         if (lost) {
-            cd_multi_worker_lose(w, w->at);
+            multi_worker_lose(w, w->at);
             break;
         }
         run_here(w, w->action[w->at]);
@@ -505,12 +528,12 @@ static void one_thread(cd_multi_worker *w) {
 
 static void walk_native(void *arg) {
     cd_multi_worker *w = *(cd_multi_worker **)arg;
-    if (cd_multi_worker_enter(w)) {
+    if (multi_worker_enter(w)) {
         if (!w->at) one_thread(w);
         walk(w, w->spin_s); /* no longer: the driver's thread may be needed by somebody else */
         w->back++;
     }
-    cd_multi_worker_leave(w);
+    multi_worker_leave(w);
 }
 
 /* ---- threads ---- */
@@ -519,8 +542,8 @@ static void one_pass(cd_multi_worker *w) {
     w->at = 0;
     w->times = w->slow ? w->slow : w->is->times ? w->is->times : 1;
     if (w->is->kind == CD_MULTI_CPU) walk(w, -w->spin_s);
-    else if (w->walks) cd_multi_native_pass(w, walk_native);
-    else cd_multi_queue_pass(w);
+    else if (w->walks) multi_native_pass(w, walk_native);
+    else multi_queue_pass(w);
 }
 
 /* A device's thread: one pass whenever the executor's pass counter grows, until the end. */

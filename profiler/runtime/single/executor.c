@@ -9,10 +9,11 @@
 
 #include "profiler/runtime/single/single_internal.h"
 
-/* Offsets for tensors, greedy by size: the largest first, each in the lowest gap that those which
+/* What a tensor of so many bytes takes: a multiple of CD_EXECUTOR_MEMORY_ALIGN.
+ *
+ * Offsets for tensors, greedy by size: the largest first, each in the lowest gap that those which
  * live with it leave. */
-
-int64_t cd_executor_memory_room(int64_t bytes) {
+static int64_t executor_memory_room(int64_t bytes) {
     return (bytes + CD_EXECUTOR_MEMORY_ALIGN - 1) / CD_EXECUTOR_MEMORY_ALIGN *
            CD_EXECUTOR_MEMORY_ALIGN;
 }
@@ -24,7 +25,7 @@ static cdmpp_status check(const cd_executor_memory_tensor *t, uint32_t n, cdmpp_
             return CD_FAIL(err, ERANGE, "tensor %u lives from step %u to %u", k, t[k].first,
                            t[k].last);
         if (t[k].bytes < 0 || t[k].bytes > INT64_MAX - CD_EXECUTOR_MEMORY_ALIGN ||
-            __builtin_add_overflow(sum, cd_executor_memory_room(t[k].bytes), &sum))
+            __builtin_add_overflow(sum, executor_memory_room(t[k].bytes), &sum))
             return CD_FAIL(err, ERANGE, "tensor %u: %lld bytes", k, (long long)t[k].bytes);
     }
     return CDMPP_OK;
@@ -78,10 +79,10 @@ static void place(cd_executor_memory_tensor *t, const rule *r, const big *order,
         for (uint32_t j = 0; j < k; j++) { /* those that are placed and live with it */
             const cd_executor_memory_tensor *y = &t[order[j].t];
             if (y->bytes && together(t, r, order[k].t, order[j].t))
-                taken[m++] = (span){y->offset, y->offset + cd_executor_memory_room(y->bytes)};
+                taken[m++] = (span){y->offset, y->offset + executor_memory_room(y->bytes)};
         }
         qsort(taken, m, sizeof *taken, by_begin);
-        x->offset = gap(taken, m, cd_executor_memory_room(x->bytes));
+        x->offset = gap(taken, m, executor_memory_room(x->bytes));
     }
 }
 
@@ -102,9 +103,9 @@ static int by_step(const void *a, const void *b) {
 static int64_t peak(const cd_executor_memory_tensor *t, uint32_t n, event *e) {
     int64_t now = 0, most = 0;
     for (uint32_t k = 0; k < n; k++) {
-        e[2 * k] = (event){t[k].first, cd_executor_memory_room(t[k].bytes)};
+        e[2 * k] = (event){t[k].first, executor_memory_room(t[k].bytes)};
         e[2 * k + 1] = (event){t[k].last == UINT32_MAX ? UINT32_MAX : t[k].last + 1,
-                               t[k].last == UINT32_MAX ? 0 : -cd_executor_memory_room(t[k].bytes)};
+                               t[k].last == UINT32_MAX ? 0 : -executor_memory_room(t[k].bytes)};
     }
     qsort(e, 2 * (size_t)n, sizeof *e, by_step);
     for (uint32_t k = 0; k < 2 * n; k++) {
@@ -128,8 +129,8 @@ static cdmpp_status plan(cd_executor_memory_tensor *t, uint32_t n, const rule *r
         place(t, r, order, n, taken);
         *total = 0;
         for (uint32_t k = 0; k < n; k++)
-            if (t[k].offset + cd_executor_memory_room(t[k].bytes) > *total)
-                *total = t[k].offset + cd_executor_memory_room(t[k].bytes);
+            if (t[k].offset + executor_memory_room(t[k].bytes) > *total)
+                *total = t[k].offset + executor_memory_room(t[k].bytes);
         if (least) *least = peak(t, n, e);
     }
     cd_mem_free(order);
@@ -368,7 +369,7 @@ static cdmpp_status place_buffer(cd_executor *r, uint32_t k, uint32_t b, cdmpp_e
 /* What lives at once, without what lives always. */
 static int64_t inner_least(const cd_executor *r, int64_t least) {
     for (uint32_t k = 0; k < r->n_plan; k++)
-        if (r->plan[k].last == UINT32_MAX) least -= cd_executor_memory_room(r->plan[k].bytes);
+        if (r->plan[k].last == UINT32_MAX) least -= executor_memory_room(r->plan[k].bytes);
     return least;
 }
 
@@ -660,8 +661,8 @@ cd_executor_step_bytes cd_executor_bytes_of(const cd_executor *r, uint32_t at_st
     for (uint32_t k = 0; k < r->n_plan; k++) {
         const cd_executor_memory_tensor *p = &r->plan[k];
         if (p->last == UINT32_MAX || p->first > at_step || p->last < at_step) continue;
-        b.live += cd_executor_memory_room(p->bytes);
-        if (k >= r->net->n_tensor) b.scratch += cd_executor_memory_room(p->bytes);
+        b.live += executor_memory_room(p->bytes);
+        if (k >= r->net->n_tensor) b.scratch += executor_memory_room(p->bytes);
     }
     return b;
 }

@@ -15,10 +15,11 @@
 #include "profiler/runtime/single/single.h"
 #include "profiler/runtime/single/single_internal.h"
 
-/* The network that a profile runs: tensors from the workload's buffers, steps from those groups
+/* Bytes of a buffer of the workload.
+ *
+ * The network that a profile runs: tensors from the workload's buffers, steps from those groups
  * that have a program. */
-
-int64_t cd_op_profile_buffer_bytes(const cd_workload_buffer *b) {
+static int64_t op_profile_buffer_bytes(const cd_workload_buffer *b) {
     return cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype);
 }
 
@@ -70,7 +71,7 @@ static cdmpp_status make_tensors(cd_op_profile_net *m, const cd_workload *w,
     for (uint32_t k = 0; k < w->n_buffer; k++) {
         const cd_workload_buffer *b = &w->buffer[k];
         const bool is_made = b->group != CD_GRAPH_NONE && has_program(w, p, b->group);
-        m->tensor[k] = (cd_executor_net_tensor){.bytes = cd_op_profile_buffer_bytes(b),
+        m->tensor[k] = (cd_executor_net_tensor){.bytes = op_profile_buffer_bytes(b),
                                                 .dtype = b->dtype,
                                                 .rank = b->shape.rank,
                                                 .shape = b->shape.dim,
@@ -402,8 +403,8 @@ static cdmpp_status in_child(const cd_op_profile_net *m, const cd_op_profile_opt
 /* Bytes that the group reads and writes. */
 static void sizes(cd_op_profile_group *g, const cd_workload *w, const cd_workload_group *x) {
     for (uint32_t k = 0; k < x->n_read; k++)
-        g->read += cd_op_profile_buffer_bytes(&w->buffer[x->read[k]]);
-    g->written = cd_op_profile_buffer_bytes(&w->buffer[x->write]);
+        g->read += op_profile_buffer_bytes(&w->buffer[x->read[k]]);
+    g->written = op_profile_buffer_bytes(&w->buffer[x->write]);
 }
 
 typedef struct {

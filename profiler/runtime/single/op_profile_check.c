@@ -111,7 +111,7 @@ static cd_executor_step_bytes bytes_there(const void *r, uint32_t step) {
     return cd_executor_opencl_bytes_of(r, step);
 }
 
-cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r) {
+static cd_op_profile_runner op_profile_runner_opencl(cd_executor_opencl *r) {
     return (cd_op_profile_runner){r, write_there, read_there, pass_there, bytes_there};
 }
 
@@ -141,8 +141,11 @@ static cdmpp_status plain_results(const cd_op_profile_net *m, float *to, cdmpp_e
     return st;
 }
 
-cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_profile_runner *r,
-                                      cd_op_profile_report *t, cdmpp_err *err) {
+/* Runs the network on r, and on this processor the same network of programs without schedules, on
+ * the same content: t->max_error says how far the results are apart. Errors: EUSAGE (a step without
+ * a reference), ENUMERIC (a result that is no number), those of the runner. */
+static cdmpp_status op_profile_check_with(const cd_op_profile_net *m, const cd_op_profile_runner *r,
+                                          cd_op_profile_report *t, cdmpp_err *err) {
     size_t bytes = 0;
     for (uint32_t k = 0; k < m->net.n_tensor; k++)
         if (m->tensor[k].role == CD_TENSOR_RESULT) bytes += (size_t)m->tensor[k].bytes;
@@ -156,13 +159,14 @@ cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_pr
     return st;
 }
 
-cdmpp_status cd_op_profile_check(const cd_op_profile_net *m, const cd_op_profile_options *o,
-                                 cd_op_profile_report *t, cdmpp_err *err) {
+/* The same with the network run on this processor. */
+static cdmpp_status op_profile_check(const cd_op_profile_net *m, const cd_op_profile_options *o,
+                                     cd_op_profile_report *t, cdmpp_err *err) {
     cd_executor *r = NULL;
     CD_TRY(cd_executor_open(
         &m->net, &(cd_executor_options){.threads = o->threads, .workers = o->workers}, &r, err));
     const cd_op_profile_runner here = cd_op_profile_runner_cpu(r);
-    const cdmpp_status st = cd_op_profile_check_with(m, &here, t, err);
+    const cdmpp_status st = op_profile_check_with(m, &here, t, err);
     cd_executor_close(r);
     return st;
 }
@@ -333,9 +337,8 @@ static cdmpp_status measure_opencl(run *x, cdmpp_err *err) {
                        "on an OpenCL device operators run one after the other: workers %u",
                        x->o->workers);
     CD_TRY(cd_executor_opencl_open(&x->m->net, x->o->device, &r, err));
-    x->runner = cd_op_profile_runner_opencl(r);
-    cdmpp_status st =
-        x->o->check ? cd_op_profile_check_with(x->m, &x->runner, x->t, err) : CDMPP_OK;
+    x->runner = op_profile_runner_opencl(r);
+    cdmpp_status st = x->o->check ? op_profile_check_with(x->m, &x->runner, x->t, err) : CDMPP_OK;
     if (!st) st = measure(x, err);
     x->t->memory.all = cd_executor_opencl_bytes(r);
     for (uint32_t k = 0; k < x->m->net.n_tensor; k++)
@@ -350,7 +353,7 @@ static cdmpp_status measure_cpu(run *x, cdmpp_err *err) {
     const cd_op_profile_options *o = x->o;
     const uint32_t workers = o->workers ? o->workers : 1;
     if (o->pin) (void)cd_affinity_last((int)workers * (o->threads > 0 ? o->threads : 1));
-    if (o->check) CD_TRY(cd_op_profile_check(x->m, o, x->t, err));
+    if (o->check) CD_TRY(op_profile_check(x->m, o, x->t, err));
     const cd_executor_options ro = {.threads = o->threads,
                                     .workers = workers,
                                     .seconds = o->by_chain ? x->m->seconds : NULL,

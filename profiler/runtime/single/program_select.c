@@ -25,8 +25,12 @@ static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
     return cd_analytic_seconds(none, d, &t, err);
 }
 
-cdmpp_status cd_program_pool_new(const cd_device *device, uint32_t vector_bytes,
-                                 cd_program_pool **out, cdmpp_err *err) {
+static void program_pool_free(CD_TAKE cd_program_pool *p);
+
+/* vector_bytes: of the code. Errors: ENOMEM, ESCHEMA (a number that the device does not say, its
+ * key named). */
+static cdmpp_status program_pool_new(const cd_device *device, uint32_t vector_bytes,
+                                     cd_program_pool **out, cdmpp_err *err) {
     CD_TRY(check_device(device, err));
     cd_program_pool *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "programs");
@@ -34,12 +38,13 @@ cdmpp_status cd_program_pool_new(const cd_device *device, uint32_t vector_bytes,
     p->vector_bytes = vector_bytes;
     cdmpp_status st = cd_program_new(&p->program, err);
     if (!st) st = cd_facts_new(&p->facts, err);
-    if (st) cd_program_pool_free(p);
+    if (st) program_pool_free(p);
     else *out = p;
     return st;
 }
 
-void cd_program_pool_free(cd_program_pool *p) {
+/* NULL is fine */
+static void program_pool_free(cd_program_pool *p) {
     if (!p) return;
     cd_facts_free(p->facts);
     cd_program_free(p->program);
@@ -61,8 +66,10 @@ static cdmpp_status seconds_of(cd_program_pool *p, const cd_task *task, const cd
     return CDMPP_OK;
 }
 
-cdmpp_status cd_program_pool_seconds(cd_program_pool *p, const cd_task *task, const cd_record *r,
-                                     double *seconds, cdmpp_err *err) {
+/* Of the program of the record; infinite where it has none (programs of GPUs, extents that are no
+ * constants), so that it stands last. Errors: ENOMEM. */
+static cdmpp_status program_pool_seconds(cd_program_pool *p, const cd_task *task,
+                                         const cd_record *r, double *seconds, cdmpp_err *err) {
     cdmpp_err why = {0};
     const cdmpp_status st = seconds_of(p, task, r, seconds, &why);
     if (st) *seconds = (double)INFINITY;
@@ -198,7 +205,7 @@ static cdmpp_status add_drawn(selector *p, const char *line, size_t len, cdmpp_e
     if (!cd_record_read(&a, line, len, &r, NULL)) c.task = task_of(p, r.workload_key);
     const bool wanted = c.task != CD_GRAPH_NONE && !p->best[c.task].text;
     if (wanted && p->pool)
-        st = cd_program_pool_seconds(
+        st = program_pool_seconds(
             p->pool, cd_task_registry_at(p->w->tasks, p->w->task[c.task].task), &r, &c.cost_s, err);
     cd_arena_free(&a);
     if (!wanted || st) return st;
@@ -372,8 +379,8 @@ static cdmpp_status prepare(selector *p, cdmpp_err *err) {
     p->maker.isa = cd_measure_isa(p->o->measure); /* what is compiled for it is generated for it */
     CD_TRY(cd_program_new(&p->maker.program, err));
     if (!p->o->pool || !p->o->device) return CDMPP_OK;
-    return cd_program_pool_new(p->o->device, cd_isa_vector_bytes(p->maker.isa, p->o->target),
-                               &p->pool, err);
+    return program_pool_new(p->o->device, cd_isa_vector_bytes(p->maker.isa, p->o->target), &p->pool,
+                            err);
 }
 
 static cdmpp_status run(selector *p, cdmpp_err *err) {
@@ -387,7 +394,7 @@ static cdmpp_status run(selector *p, cdmpp_err *err) {
 }
 
 static void close_all(selector *p) {
-    cd_program_pool_free(p->pool);
+    program_pool_free(p->pool);
     cd_program_free(p->maker.program);
     cd_arena_free(&p->arena);
 }

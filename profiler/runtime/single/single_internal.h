@@ -55,8 +55,6 @@ typedef struct cd_executor_memory_tensor {
     int64_t offset;       /* out: a multiple of CD_EXECUTOR_MEMORY_ALIGN */
 } cd_executor_memory_tensor;
 
-/* What a tensor of so many bytes takes: a multiple of CD_EXECUTOR_MEMORY_ALIGN. */
-int64_t cd_executor_memory_room(int64_t bytes);
 /* *total: bytes of all together; *least: the most that live at once, which no plan
  * can go below (NULL: not wanted). Errors: ERANGE (a size below 0, a sum beyond
  * int64, first > last), ENOMEM. */
@@ -192,8 +190,6 @@ typedef struct cd_op_profile_net {
  * EBACKEND (no group has a program), ENOMEM. */
 cdmpp_status cd_op_profile_net_make(cd_op_profile_net *m, const cd_workload *w,
                                     const cd_program_select *p, cdmpp_err *err);
-/* Bytes of a buffer of the workload. */
-int64_t cd_op_profile_buffer_bytes(const cd_workload_buffer *b);
 
 /* Of a step, as the child measured it. */
 typedef struct cd_op_profile_step {
@@ -226,7 +222,6 @@ typedef struct cd_op_profile_runner {
 } cd_op_profile_runner;
 /* This processor as a runner, and an OpenCL device. */
 cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r);
-cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r);
 /* Writes matrices of weights, with values scaled as trained ones are. Errors: those of the runner,
  * ENOMEM. */
 cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_profile_runner *r,
@@ -235,23 +230,6 @@ cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_p
  * contents. Errors: those of the runner. */
 cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r,
                                          cdmpp_err *err);
-/* Runs the network on r, and on this processor the same network of programs without schedules, on
- * the same content: t->max_error says how far the results are apart. Errors: EUSAGE (a step without
- * a reference), ENUMERIC (a result that is no number), those of the runner. */
-cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_profile_runner *r,
-                                      cd_op_profile_report *t, cdmpp_err *err);
-/* The same with the network run on this processor. */
-cdmpp_status cd_op_profile_check(const cd_op_profile_net *m, const cd_op_profile_options *o,
-                                 cd_op_profile_report *t, cdmpp_err *err);
 /* ---- analytic times of random schedules (program_select_pool.c) ---- */
 typedef struct cd_program_pool cd_program_pool;
-/* vector_bytes: of the code. Errors: ENOMEM, ESCHEMA (a number that the device does not say, its
- * key named). */
-cdmpp_status cd_program_pool_new(CD_KEEP const cd_device *device, uint32_t vector_bytes,
-                                 CD_GIVE cd_program_pool **out, cdmpp_err *err);
-void cd_program_pool_free(CD_TAKE cd_program_pool *p); /* NULL is fine */
-/* Of the program of the record; infinite where it has none (programs of GPUs, extents that are no
- * constants), so that it stands last. Errors: ENOMEM. */
-cdmpp_status cd_program_pool_seconds(cd_program_pool *p, const cd_task *task, const cd_record *r,
-                                     double *seconds, cdmpp_err *err);
 #endif
