@@ -184,7 +184,7 @@ cdmpp_status cd_file_list(cd_arena *a, const char *root, cd_file_filter_fn *keep
 bool cd_fd_put(int fd, const void *p, size_t n);
 bool cd_fd_get(int fd, void *p, size_t n);
 
-/* ---- file_near.c ---- */
+/* ---- file_once.c ---- */
 enum { CD_FILE_NEAR_MAX = 512 };
 /* For messages about a file that is not there: the file of its folder, with the same ending, whose
  * name is nearest to it, "configs/t4.yaml"; "" where none is near. n: of out, CD_FILE_NEAR_MAX is

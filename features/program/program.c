@@ -5,7 +5,18 @@
 
 #include <string.h>
 
-#include "features/program/program_internal.h"
+#include "features/schedule/schedule.h"
+
+/* Would TVM's GPU verification accept the program? (docs/internals/ansor.md, GPU checks) */
+
+struct cd_program {
+    cd_schedule sched;
+    cd_ast ast;
+    cd_leaf_ws *leaf;
+    bool pack; /* of the last lowering: program_nest.h */
+    uint32_t vector_bytes;
+    int64_t most_shared; /* bytes of a block, while a GPU's program is built; 0: not checked */
+};
 
 /* TVM's GPU verification without its passes: threads, memory and vectors are counted on the nest as
  * it is. TVM flattens, vectorizes and allocates first; the outcome was the same for all of 395

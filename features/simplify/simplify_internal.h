@@ -225,9 +225,7 @@ static inline bool cd_call_is(const cd_expr *e, const char *name) {
     return e->op == CD_CALL && strcmp(e->u.name, name) == 0;
 }
 
-/* ---- constraint.c ---- */
-
-/* ---- const_int_bound.c, modular_set.c ---- */
+/* ---- simplify.c, simplify.c ---- */
 
 cd_bound cd_const_int_bound(cd_analyzer *a, const cd_expr *e); /* TVM's const_int_bound of e */
 cd_bound cd_const_int_bound_type(cd_dtype t);                  /* all values of a type */
@@ -331,5 +329,4 @@ static inline bool cd_canonsum_is_literal(cd_cval v) { return !v.c && v.e->op ==
 static inline cd_iter_split cd_canonsum_expr_split(const cd_expr *e) {
     return (cd_iter_split){e, 1, CD_INF, 1, e->type, false};
 }
-
 #endif

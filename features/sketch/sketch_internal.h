@@ -259,7 +259,7 @@ static inline uint32_t cd_sketch_place(uint32_t stage, uint32_t loop) {
 static inline uint32_t cd_sketch_place_stage(uint32_t v) { return (v >> 16) - 1; }
 static inline uint32_t cd_sketch_place_loop(uint32_t v) { return v & 0xffff; }
 
-/* ---- sketch_rules.c, sketch_annotate.c, sketch_bind.c ---- */
+/* ---- sketch_query.c, sketch_state.c, sketch.c ---- */
 cdmpp_status cd_sketch_generate(cd_sketch_space *sp, cdmpp_err *err);
 /* One more sketch. False: no memory. */
 bool cd_sketch_space_add(cd_sketch_space *sp, cd_sketch_state *s);

@@ -59,7 +59,7 @@ bool cd_te_shard_is_fork(const cd_expr *e); /* an if_then_else that reads someth
 bool cd_te_shard_fork_make(const cd_te_shard_env *env, const cd_expr *e, cd_arena *a,
                            cd_te_shard_fork *out);
 
-/* ---- te_shard_footprint.c ---- */
+/* ---- te_shard.c ---- */
 typedef struct cd_te_shard_footprint {
     const cd_te_dag *dag;
     cd_arena *a;                               /* scratch */
@@ -95,6 +95,14 @@ bool cd_te_shard_is_sum(const cd_te_dag *dag, uint32_t result, uint32_t op, uint
 typedef void cd_te_shard_load_fn(void *ctx, const cd_expr *load);
 /* Every load in e, pre-order. */
 void cd_te_shard_visit_loads(const cd_expr *e, cd_te_shard_load_fn *fn, void *ctx);
+typedef struct cd_te_shard_plan {
+    const cd_te_dag *whole;
+    cd_te_shard_footprint need;
+    uint32_t n_partial;       /* join: placeholders n_op .. n_op + n_partial */
+    uint32_t n_order, *order; /* operators of the shard; >= n_op: partial sums */
+    cd_arena *a;
+    cdmpp_err *err;
+} cd_te_shard_plan;
 
 /* ---- te_shard_move.c ---- */
 typedef struct cd_te_shard_move {
@@ -112,14 +120,4 @@ typedef struct cd_te_shard_move {
 /* `e` in the shard's variables and coordinates; env: what is known where it stands. */
 const cd_expr *cd_te_shard_move_expr(cd_te_shard_move *m, const cd_te_shard_env *env,
                                      const cd_expr *e);
-
-/* ---- te_shard_build.c ---- */
-typedef struct cd_te_shard_plan {
-    const cd_te_dag *whole;
-    cd_te_shard_footprint need;
-    uint32_t n_partial;       /* join: placeholders n_op .. n_op + n_partial */
-    uint32_t n_order, *order; /* operators of the shard; >= n_op: partial sums */
-    cd_arena *a;
-    cdmpp_err *err;
-} cd_te_shard_plan;
 #endif

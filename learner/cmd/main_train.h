@@ -20,15 +20,9 @@ typedef struct cd_main_options {
     cd_log *log;
 } cd_main_options;
 
-/* ---- main_train_options.c: their tables ---- */
+/* ---- main_train.c: their tables ---- */
 extern const cd_command cd_main_train_options, cd_main_train_options_mpi;
 
 /* The whole command; the exit code. `ranks`: of cdmpp-mpi, or NULL. */
 int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *ranks);
-
-/* ---- main_train_search.c ---- */
-
-/* ---- main_train_choose.c ---- */
-
-/* ---- main_train_operators.c ---- */
 #endif

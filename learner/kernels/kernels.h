@@ -29,7 +29,7 @@
 
 enum { CD_KERNEL_WIDTH = 13 };
 
-/* ---- sizes (kernel_feature.c) ---- */
+/* ---- sizes (kernel.c) ---- */
 typedef struct cd_kernel {
     const char *type;
     double x[CD_KERNEL_WIDTH]; /* columns of kernel.c; sizes as they are, not as logarithms */
@@ -107,7 +107,7 @@ cdmpp_status cd_kernel_model_network(const cd_kernel_model *m, const cd_workload
                                      const double *analytic, double *out, double *sum,
                                      cdmpp_err *err);
 
-/* ---- what is drawn (kernel_prior.c) ---- */
+/* ---- what is drawn (kernel.c) ---- */
 typedef struct cd_kernel_prior cd_kernel_prior;
 /* Groups of the graphs, equal ones once; both are borrowed. Errors: those of cd_workload_build. */
 cdmpp_status cd_kernel_prior_new(const cd_graph *const *g, size_t n,
@@ -129,7 +129,7 @@ size_t cd_kernel_prior_count(const cd_kernel_prior *p);
 /* Kernel i < count of the networks. */
 CD_KEEP const cd_kernel *cd_kernel_prior_at(const cd_kernel_prior *p, size_t i);
 
-/* ---- the loop (kernel_sampler.c) ---- */
+/* ---- the loop (kernel.c) ---- */
 typedef struct cd_kernel_time {
     double seconds;    /* NaN: none */
     double analytic_s; /* 0: unknown */

@@ -178,6 +178,4 @@ struct cd_online_adapt {
 
 /* ---- adapt_fit.c ---- */
 #define CD_ONLINE_ADAPT_OWN 0.4 /* share of a program's variance that no other program shares */
-
-/* ---- online_adapt_wide.c ---- */
 #endif

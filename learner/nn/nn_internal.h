@@ -46,7 +46,7 @@ typedef struct cd_lstm_run {
     float *sums;         /* (tiles, those of the merge MLP) */
 } cd_lstm_run;
 
-/* ---- parts, for lstm_back.c ---- */
+/* ---- parts, for lstm.c ---- */
 /* Sequences that go through an LSTM side by side: nodes of a level with their children,
  * nodes of a tile with their leaves. */
 typedef struct cd_lstm_group {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "learner/operators/library_op_model_internal.h"
+#include "learner/operators/operators.h"
 
 /* Intervals in a model's header, and the operators and types that it was trained on. */
 

@@ -43,7 +43,7 @@ cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train,
                       const cd_boost_set *valid, const cd_config *c, const cd_boost_run *run,
                       cd_member *m, cdmpp_err *err);
 
-/* ---- boost_matrix.c ---- */
+/* ---- boost.c ---- */
 struct cd_booster;
 /* One part of a member's programs, its matrix with everything that belongs to the rows. */
 typedef struct cd_boost_side {
@@ -261,13 +261,11 @@ uint64_t cd_op_forest_number(const cd_config *c, const cd_llm_op_table *t, size_
 cdmpp_status cd_op_forest_draw(const cd_config *c, const cd_llm_op_table *t, uint8_t *use,
                                cdmpp_err *err);
 
-/* ---- llm_op_calls.c ---- */
+/* ---- llm_op_novel.c ---- */
 /* What is known of the kernels in the rows that are used, into m->call. log_base (n): ln of the
  * estimate without them, NaN: none. Names must be in m. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_calls(const cd_llm_op_table *t, const uint8_t *use, const double *log_base,
                              cd_llm_op_model *m, cdmpp_err *err);
-
-/* ---- llm_op_novel.c ---- */
 /* Rows that are trained on, and a model with their names, devices, ranges and calls. */
 typedef struct cd_llm_op_novel_rows {
     const cd_config *c;
@@ -281,7 +279,7 @@ typedef struct cd_llm_op_novel_rows {
 cdmpp_status cd_llm_op_novelties(const cd_llm_op_novel_rows *a, cd_llm_op_family f,
                                  cd_novelty out[CD_LLM_OP_N_NOVEL], cdmpp_err *err);
 
-/* ---- llm_op_shift.c ---- */
+/* ---- llm_op_train.c ---- */
 /* Answers for a device that no training saw: of ln(time / estimate) that trees give this share
  * counts, and then the shift is added. Chosen together so that the mean relative error of devices
  * that were left out (folds count alike) is least, and of both changes half is made: a model of all
@@ -293,7 +291,7 @@ typedef struct {
 cd_llm_op_care cd_llm_op_shift(const double *target, const double *residual, const uint8_t *fold,
                                size_t n);
 
-/* ---- library_op_calibrate.c ---- */
+/* ---- library_op_train.c ---- */
 
 /* provenance -- where a model comes from, as members of its JSON header: tool,
  * configuration, data, filter, split and figures. No time and no host: the same

@@ -87,10 +87,4 @@ uint32_t cd_score_flags(const cd_scored *o, bool observed);
 typedef struct cd_score_times {
     double *order, *median, *point, *least; /* point, least NULL: not wanted */
 } cd_score_times;
-
-/* ---- two_stage.c ---- */
-
-/* ---- api.c ---- */
-
-/* ---- observe.c ---- */
 #endif

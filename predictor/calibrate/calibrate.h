@@ -102,7 +102,7 @@ cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_cali
                                      cdmpp_err *err);
 void cd_calibrate_pool_free(cd_calibrate_pool *p); /* zeroed is fine */
 
-/* ---- what the fit takes (calibrate_costs.c) ---- */
+/* ---- what the fit takes (calibrate_measure.c) ---- */
 /* By a fit of a few candidates with made times, on this machine and beside what else runs on it. */
 typedef struct cd_calibrate_costs {
     double begin_s, line_s; /* once; for each program that is read */

@@ -79,8 +79,6 @@ typedef struct cd_calibrate_points {
  * too few for that, 1 where there are none. Sorts v. */
 double cd_calibrate_bound(double *v, size_t n);
 
-/* ---- marks (calibrate_marks.c) ---- */
-
 /* ---- logs of another device ---- */
 enum { CD_CALIBRATE_NAME = 96 };
 /* The device of the model that is most like the one of this name, or itself. Errors: EMODEL (nobody

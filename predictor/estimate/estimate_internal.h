@@ -13,7 +13,7 @@ void cd_node_cost_known(cd_node_cost_entry *n, double seconds, cd_cost_source fr
 int64_t cd_node_cost_moved(const cd_network_graph *g, const cd_task_registry *t, uint32_t node,
                            int64_t *result);
 
-/* ---- node_cost_library.c ---- */
+/* ---- node_cost_size.c ---- */
 typedef struct cd_node_cost_wait {
     bool known[CD_N_LIBRARY_OP_KIND];
     double seconds[CD_N_LIBRARY_OP_KIND]; /* 0 for products: their tables have no small ones */
@@ -23,7 +23,6 @@ typedef struct cd_node_cost_wait {
 cdmpp_status cd_node_cost_library(const cd_library_op_model *m, const cd_library_op_record *r,
                                   const cd_device *d, cd_node_cost_wait *w, cd_node_cost_entry *n,
                                   cdmpp_err *err);
-/* ---- node_cost_narrow.c ---- */
 /* A matrix product in 16 or 8 bits, or what is done element by element in 16; false: something
  * else. */
 bool cd_node_cost_narrow_of(const cd_te_dag *d, cd_llm_op_record *out);

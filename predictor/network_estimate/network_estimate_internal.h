@@ -7,7 +7,7 @@
 cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list,
                                             CD_KEEP const char ***out, size_t *n, cdmpp_err *err);
 
-/* ---- network_estimate_range.c, network_estimate_one.c ---- */
+/* ---- network_estimate_plan.c, network_estimate_one.c ---- */
 /* Fills e->batch, e->over and e->size from the options. Errors: EUSAGE, ENOMEM. */
 cdmpp_status cd_network_estimate_sizes(cd_network_estimate *e, cdmpp_err *err);
 /* The dimensions of a source: the range's has the source's size. Errors: ENOMEM. */
@@ -31,17 +31,15 @@ cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *
 cd_replay_device cd_network_estimate_queue(const cd_network_estimate_options *o,
                                            const cd_model_set *m, const char *name);
 
-/* ---- network_estimate_sources.c, network_estimate_names.c ---- */
+/* ---- network_estimate_plan.c, network_estimate_measure.c ---- */
 /* Renames networks so that no two have one name. Errors: ENOMEM. */
 cdmpp_status cd_network_estimate_unique_names(cd_network_estimate *e, cdmpp_err *err);
 
-/* ---- network_estimate_stand_in.c ---- */
+/* ---- network_estimate_spread.c ---- */
 /* Fills d->model and d->stands where a described device of the same kind may answer. Errors: those
  * of cd_model_load. */
 cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d,
                                           cdmpp_err *err);
-
-/* ---- network_estimate_spread.c ---- */
 /* Fills c->spread, widens the intervals of operators. Errors: ENOMEM. */
 cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_estimate_case *c,
                                          cdmpp_err *err);
@@ -50,12 +48,13 @@ cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_esti
 cdmpp_status cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c,
                                        cdmpp_err *err);
 
-/* ---- network_estimate_times.c ---- */
+/* ---- network_estimate_case.c ---- */
 /* Where the file does not say on which device its times were measured, its folder may. */
 void cd_network_estimate_times_of(const cd_network_estimate *e, const char *path,
                                   cd_network_graph *g);
-
-/* ---- network_estimate_types.c ---- */
+/* Fills the case; what fails stays in c->st and c->err. */
+void cd_network_estimate_case_run(cd_network_estimate *e, cd_network_estimate_case *c);
+void cd_network_estimate_case_free(cd_network_estimate_case *c);
 
 /* ---- network_estimate_memory.c ---- */
 /* Fills weight_bytes and input_bytes: what stays in memory between runs. */
@@ -64,7 +63,7 @@ void cd_network_estimate_weights(cd_network_estimate_source *s);
 cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estimate_case *c,
                                         cdmpp_err *err);
 
-/* ---- network_estimate_schedules.c, network_estimate_cache.c ---- */
+/* ---- network_estimate_schedules.c, network_estimate_schedules.c ---- */
 /* Candidates that are drawn of each task that has no schedule; 0: none are. */
 uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o,
                                    const cd_network_estimate_device *d);
@@ -73,11 +72,6 @@ uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o,
  * cd_schedule_db_predict. */
 cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c,
                                            cd_network_estimate_device *d, cdmpp_err *err);
-
-/* ---- network_estimate_case.c ---- */
-/* Fills the case; what fails stays in c->st and c->err. */
-void cd_network_estimate_case_run(cd_network_estimate *e, cd_network_estimate_case *c);
-void cd_network_estimate_case_free(cd_network_estimate_case *c);
 
 /* ---- network_estimate_measure.c: options.run ---- */
 /* Forks the measuring process; nothing without options.run. Errors: those of cd_measure_open. */

@@ -19,7 +19,7 @@ const cd_network_estimate_case *cd_network_report_cheapest(const cd_network_repo
 const cd_network_estimate_case *cd_network_report_thriftiest(const cd_network_report *p,
                                                              const char *network);
 
-/* ---- cells of tables for people (network_report_text.c) ---- */
+/* ---- cells of tables for people (network_report_prices.c) ---- */
 enum { CD_NETWORK_REPORT_CELL = 24 };
 
 /* ---- lines below the table (network_report_prices.c): of each network the device that costs

@@ -117,7 +117,7 @@ typedef struct cd_serve_stats {
 cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks *tasks,
                       const cd_serve_options *o, cd_serve_stats *stats, cdmpp_err *err);
 
-/* ---- serve_print.c: the counts at the end, as messages for people and as one JSON object ---- */
+/* ---- serve.c: the counts at the end, as messages for people and as one JSON object ---- */
 void cd_serve_print_log(const cd_serve_stats *n, cd_log *log);
 void cd_serve_print_json(cd_buf *b, const cd_serve_stats *n);
 
@@ -202,7 +202,7 @@ CD_KEEP const cd_stream_stats *cd_stream_counts(const cd_stream *s);
 /* Figures over everything scored and measured, with evaluation on. */
 cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metric *out, cdmpp_err *err);
 
-/* ---- stream_print.c ---- */
+/* ---- serve.c ---- */
 /* Lines for people: the figures (NULL: none), and why lines could not be scored. */
 void cd_stream_print_log(const cd_stream_stats *n, const cd_metric *m, cd_log *log);
 /* {"schema":"cdmpp.evaluation","lines":9,...,"evaluation":{"n":8,"mape":...}}; m NULL: null. */

@@ -107,7 +107,7 @@ cdmpp_status cd_serving_stack_find(const cd_serving_stacks *s, const char *stack
 cdmpp_status cd_serving_stack_name(cd_arena *a, const char *stack, CD_KEEP const char **out,
                                    cdmpp_err *err);
 
-/* ---- how a model is laid out: serving_layout.c ---- */
+/* ---- how a model is laid out: serving_plan.c ---- */
 typedef struct cd_serving_layout {
     double tp, pp, dp, moe_tp, moe_ep; /* moe_tp * moe_ep = tp * dp */
     /* a step with prompts of no more tokens is handed out as a graph */

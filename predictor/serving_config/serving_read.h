@@ -50,11 +50,11 @@ void cd_serving_note(cd_serving_model *m, const char *fmt, ...)
 void cd_serving_doubt(cd_serving_model *m, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- other names of a fact: serving_spelled.c ---- */
+/* ---- other names of a fact: serving_read.c ---- */
 /* The i-th other name of the fact `key`; NULL: there are no more. */
 const char *cd_serving_spelled(const char *key, size_t i);
 
-/* ---- ModelOpt's words: serving_algo.c ---- */
+/* ---- ModelOpt's words: serving_weights.c ---- */
 #define CD_SERVING_ALGOS                                                                           \
     "FP8, FP8_PER_CHANNEL_PER_TOKEN, FP8_PB_WO, NVFP4, NVFP4_AWQ, W8A8_SQ_PER_CHANNEL, W8A16, "    \
     "W4A16, W4A16_AWQ, INT4_AWQ or MXFP4"
@@ -64,7 +64,7 @@ bool cd_serving_algo(const cd_json *v, double size, cd_llm_op_type *type, double
 /* The same of the cache; a word that says none leaves *type as it is. */
 bool cd_serving_algo_cache(const cd_json *v, int *type);
 
-/* ---- what nobody asked for: serving_unread.c ---- */
+/* ---- what nobody asked for: serving_weights.c ---- */
 /* One doubt with the names of all members that look like sizes and were not asked for. where:
  * "quantization_config.", or empty. */
 void cd_serving_unread(const cd_serving_fields *f, const char *where);

@@ -254,7 +254,7 @@ cdmpp_status cd_curve_set_read(cd_curve_set *c, const char *path, cdmpp_err *err
 cdmpp_status cd_curve_set_read_store(cd_curve_set *c, const char *path, const char *device,
                                      const char *dim, cdmpp_err *err);
 
-/* ---- for people and programs (curve_set_report.c, curve_set_draw.c) ---- */
+/* ---- for people and programs (curve_set.c, curve_set.c) ---- */
 /* at (n_at): sizes at which to give seconds, with the interval of probability `level`. */
 void cd_curve_set_print(const cd_curve_set *c, const double *at, size_t n_at, double level,
                         cd_buf *out);

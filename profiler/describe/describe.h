@@ -81,7 +81,7 @@ cdmpp_status cd_describe_records(const cd_task_registry *tasks, const char *cons
 cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cd_noise *noise,
                                cdmpp_err *err);
 
-/* ---- GPUs (describe_gpu.c); facts are pure data so that tests can make some up ---- */
+/* ---- GPUs (describe.c); facts are pure data so that tests can make some up ---- */
 typedef struct cd_cuda_facts { /* as the driver reports them; 0: not reported */
     char name[96];
     int cc_major, cc_minor, units, warp, clock_khz, memory_khz, bus_bits, l2_bytes, shared_bytes,

@@ -4,8 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/detect/detect_internal.h"
 #include "profiler/network/onnx/onnx.h"
+#include "profiler/detect/detect.h"
+
+/* A part of a test network: operators in a row, or `branch`: the only one, and an Add of its result
+ * and of what it read. */
+typedef struct cd_detect_part {
+    uint32_t n;
+    uint32_t op[CD_DETECT_CHAIN]; /* positions in the table of operators */
+    bool branch;
+} cd_detect_part;
 
 /* Test networks. An operator is one row of a table: what it is in ONNX, what it can read, and its
  * operands beside the first one. Sizes are such that convolutions do little work for each element

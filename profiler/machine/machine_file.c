@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "profiler/machine/link_internal.h"
+#include "base/text/text.h"
+#include "profiler/machine/link.h"
 #include "profiler/machine/link_pairs.h"
 #include "profiler/machine/machine.h"
 

@@ -43,7 +43,7 @@ bool cd_remote_connection_receive(cd_remote_connection *l);
 /* The next whole line of `in`, NUL-terminated and cut off it at the next call; NULL: none yet. */
 char *cd_remote_connection_next_line(cd_remote_connection *l, size_t *n);
 
-/* ---- the hello (remote_hello.c) ---- */
+/* ---- the hello (remote_measure.c) ---- */
 typedef enum cd_remote_greeting {
     CD_REMOTE_NO_HELLO,
     CD_REMOTE_OTHER_PROTOCOL,
@@ -60,7 +60,7 @@ bool cd_remote_hello_suits(const cd_remote_about *a, const cd_remote_policy *p);
     "does not measure on the type of cores that was asked for: it is too old, or --transport "     \
     "does not hand its words on (shift 2; exec cdmpp-profile --worker \"$@\")"
 
-/* ---- what both ways of sending records share (remote_job.c) ---- */
+/* ---- what both ways of sending records share (remote_measure.c) ---- */
 enum { CD_REMOTE_WORDS = 16 }; /* of a worker's command line */
 /* The commands that reach the hosts and tell them how to measure: (n_host) in the arena. Errors:
  * those of cd_remote_reach. */

@@ -67,7 +67,7 @@ cdmpp_status cd_cotune_read(const char *const *path, size_t n, uint32_t threads,
  * table. */
 double cd_cotune_table_time(uint32_t op, const uint32_t *threads, uint32_t n_op, void *table);
 
-/* ---- for people and programs (cotune_report.c) ---- */
+/* ---- for people and programs (cotune.c) ---- */
 void cd_cotune_print(const cd_cotune_table *t, const cd_cotune *c, cd_buf *out);
 /* an object */
 void cd_cotune_print_json(const cd_cotune_table *t, const cd_cotune *c, cd_buf *out);

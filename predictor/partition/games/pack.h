@@ -112,7 +112,7 @@ typedef struct cd_pack_table {
  * ESCHEMA (two operators of one name, `after` names none), ENOMEM. Free `t` after an error too. */
 cdmpp_status cd_pack_read(const char *path, cd_pack_table *t, cdmpp_err *err);
 
-/* ---- for people and programs (pack_report.c) ---- */
+/* ---- for people and programs (pack.c) ---- */
 void cd_pack_print(const cd_pack_table *t, uint32_t units, const cd_pack *p, cd_buf *out);
 /* an object */
 void cd_pack_print_json(const cd_pack_table *t, uint32_t units, const cd_pack *p, cd_buf *out);

@@ -111,7 +111,7 @@ double cd_qos_quantile(const cd_qos_kind *k, double level, double p);
 cdmpp_status cd_qos_run(const cd_qos_kind *kind, uint32_t n, const cd_qos_options *o,
                         cd_qos_policy policy, cd_qos_result *out, cdmpp_err *err);
 
-/* ---- for people and programs (qos_report.c): result (CD_QOS_N_POLICY) ---- */
+/* ---- for people and programs (qos.c): result (CD_QOS_N_POLICY) ---- */
 void cd_qos_print(const cd_qos_file *f, const cd_qos_options *o, const cd_qos_result *result,
                   cd_buf *out);
 /* an object */

@@ -2,9 +2,16 @@
  * variable elimination on more, which is exact on narrow graphs only. */
 #include <string.h>
 
-#include "predictor/partition/placement/place_cut_internal.h"
 #include "predictor/partition/placement/place_internal.h"
 #include "predictor/partition/placement/variable_elimination.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/core/core.h"
+
+typedef struct cd_place_cut_arc {
+    uint32_t from, to;
+    int64_t there, back; /* >= 0; together below 2^62 over all arcs */
+} cd_place_cut_arc;
 
 /* Minimum cut by Dinic's algorithm. Depth-first search keeps its own stack, because a network can
  * be thousands of operators deep. */

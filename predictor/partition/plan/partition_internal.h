@@ -52,6 +52,7 @@ cdmpp_status cd_partition_interval(cd_partition *p, cd_shard_plan *plan, cdmpp_e
 cdmpp_status cd_partition_keep(cd_partition *p, uint32_t k, cdmpp_err *err);
 /* After a run: what was measured into the plan's verdict. Errors: ENOMEM. */
 cdmpp_status cd_partition_verdict(cd_partition *p, cdmpp_err *err);
+
 /* ---- stages ---- */
 /* Which convolutions to merge: p->merged. Needs p->plain. Errors: those of cd_merge_apply, of
  * loading a network and of scoring; EIO (options.save_merged). */

@@ -7,7 +7,6 @@
 
 #include "features/sketch/sketch.h"
 #include "predictor/partition/plan/partition_internal.h"
-#include "predictor/partition/plan/partition_pack_internal.h"
 
 /* A packed network on this machine: programs compiled and measured alone, the plan made once more
  * by these times, and all ways to run it in turns. */

@@ -27,6 +27,7 @@ void cd_partition_report_rules(const cd_partition *p, cd_buf *out);
 void cd_partition_report_pack(const cd_partition_pack *p, cd_buf *out);
 /* An object, with every call of the plan. */
 void cd_partition_report_pack_json(const cd_partition_pack *p, cd_buf *out);
+
 /* ---- programs of records that share processors (predictor/partition/run/together_run.h) ---- */
 /* Times alone with each number of threads, the shares that were found, and the run. */
 void cd_partition_report_together(const cd_together *t, cd_buf *out);

@@ -3,7 +3,43 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/partition/run/plan_run_move_internal.h"
+#include "predictor/partition/run/plan_run_internal.h"
+
+typedef struct cd_plan_exec_place {
+    struct cd_plan_exec_place *next; /* in the order of the actions */
+    /* action: that puts it there; CD_PLAN_EXEC_NONE: it is there before a pass */
+    uint32_t buffer, action;
+    /* what the buffer holds of the tensor, row-major; what of it this is */
+    cd_box store, box;
+} cd_plan_exec_place;
+
+typedef struct cd_plan_exec_tensor {
+    const char *name;
+    uint32_t rank;
+    int64_t shape[CD_BOX_RANK];
+    cd_dtype dtype;
+    size_t size; /* of an element */
+    cd_plan_exec_place *place, **last;
+    /* its buffers, by memory (slot); CD_PLAN_EXEC_NONE: none yet */
+    uint32_t whole[CD_MACHINE_DEVICES + 1];
+} cd_plan_exec_tensor;
+
+typedef struct cd_plan_exec_maker {
+    cd_plan_exec *m;
+    const struct cd_plan_run *r;
+    const cd_plan_run_options *a;
+    uint32_t n_tensor, op;       /* op: the one that is being made ready */
+    cd_plan_exec_tensor *tensor; /* (n_tensor) the network's, then partial sums */
+    uint32_t *after;             /* (n_after, cap_after) what the next action comes after */
+    uint32_t n_after, cap_after;
+} cd_plan_exec_maker;
+
+/* A box of a tensor as a definition sees it: `shape` may be another one than the tensor's. */
+typedef struct cd_plan_exec_view {
+    uint32_t tensor, rank;
+    const int64_t *shape; /* (rank) */
+    const cd_box *box;
+} cd_plan_exec_view;
 
 /* Where each piece of a tensor is, and the copies that bring it to a reader. A piece is copied once
  * to a memory; readers of the same piece wait for the same action. */

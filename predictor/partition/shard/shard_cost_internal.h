@@ -72,11 +72,9 @@ struct cd_shard_cost {
     size_t n_asked, n_failed;
 };
 
-/* ---- shard_cost_rule.c ---- */
+/* ---- shard_cost.c ---- */
 /* Bytes of all arguments of a definition; -1: they overflow. */
 int64_t cd_shard_cost_moved(const cd_te_dag *dag);
-
-/* ---- shard_cost_adapt.c ---- */
 
 /* ---- shard_cost_score.c ---- */
 /* Fills the entry's line and seconds, or why there are none. Entries may be scored on several

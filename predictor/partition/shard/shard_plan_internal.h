@@ -94,7 +94,7 @@ typedef struct cd_shard_planner {
     cd_shard_select_edge *edge;  /* (n_edge) by options in `some` */
 } cd_shard_planner;
 
-/* ---- shard_plan_check.c ---- */
+/* ---- shard_plan_memory.c ---- */
 /* Checks the request and fills in defaults; s->arena is to be freed after an error too. Errors:
  * those of cd_shard_plan_make's input. */
 cdmpp_status cd_shard_planner_begin(cd_shard_planner *s, const cd_shard_plan_options *a,
@@ -107,7 +107,7 @@ cdmpp_status cd_shard_planner_kinds(cd_shard_planner *s, cdmpp_err *err);
  * included. */
 bool cd_shard_planner_allows(const cd_shard_planner_kind *k, uint32_t device);
 
-/* ---- shard_plan_option.c ---- */
+/* ---- shard_plan_kind.c ---- */
 /* All options of a kind: whole on each device that can, and splits where it is a key kind. Errors:
  * the callback's, ENOMEM. */
 cdmpp_status cd_shard_planner_make_options(cd_shard_planner *s, cd_shard_planner_kind *k,
@@ -192,7 +192,7 @@ cdmpp_status cd_shard_planner_solve_within(const cd_shard_planner *s, cd_shard_p
                                            void *ctx, double total_s, uint32_t *choice, bool *exact,
                                            cdmpp_err *err);
 
-/* ---- shard_plan_result.c, shard_plan_explain.c ---- */
+/* ---- shard_plan.c, shard_plan.c ---- */
 /* One sentence in `a`: why the operator has its option (bytes: what is copied before it); what the
  * plan does; a formatted text. NULL: no memory. */
 const char *cd_shard_planner_explain(const cd_shard_planner *s, const cd_shard_planner_solution *f,

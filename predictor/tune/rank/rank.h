@@ -12,6 +12,7 @@
 extern const cd_tune_ranker_kind cd_tune_rank_model;
 /* its best candidates are ranked again by profile full */
 extern const cd_tune_ranker_kind cd_tune_rank_twostage;
+
 /* ---- tune_rank_boost.c: XGBoost, trained on the measurements ---- */
 /* Ansor's own: 164 columns a store; a program's score is the sum over its stores */
 extern const cd_tune_ranker_kind cd_tune_rank_ansor;

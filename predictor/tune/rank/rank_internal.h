@@ -248,5 +248,4 @@ typedef struct cd_tune_feat_index {
         double stride;
     } var[CD_TUNE_INDEX_TERMS];
 } cd_tune_feat_index;
-
 #endif

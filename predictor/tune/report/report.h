@@ -68,15 +68,13 @@ void cd_tune_session_print_json(cd_buf *b, const cd_tune_session *s);
 void cd_tune_tasks_print_text(cd_buf *b, const cd_tune_tasks *t);
 void cd_tune_tasks_print_json(cd_buf *b, const cd_tune_tasks *t);
 
-/* ---- tune_compare_print.c ---- */
+/* ---- tune_space_print.c ---- */
 /* modelname,tuner,0,10,50 ...: milliseconds of each task, and of their weighted sum where there is
  * more than one. `name`: of that sum. Empty (CSV) or null (JSON): nothing ran yet. */
 void cd_tune_compare_print_csv(cd_buf *b, const cd_tune_compare *c, const cd_tune_tasks *t,
                                const char *name);
 void cd_tune_compare_print_json(cd_buf *b, const cd_tune_compare *c, const cd_tune_tasks *t,
                                 const char *name);
-
-/* ---- tune_space_print.c ---- */
 /* The table of tuners. */
 void cd_tune_tuner_print_text(cd_buf *b);
 void cd_tune_tuner_print_json(cd_buf *b);

@@ -41,7 +41,7 @@ cdmpp_status cd_template_machine_here(const char *isa, const char *target, int64
 cdmpp_status cd_template_machine_of(const cd_device *d, int64_t threads, cd_template_machine *out,
                                     cdmpp_err *err);
 
-/* ---- template_nest.c ---- */
+/* ---- template_cost.c ---- */
 typedef struct cd_template_operand {
     uint32_t rank;
     int64_t extent[CD_TEMPLATE_RANK]; /* of the tensor */
@@ -112,7 +112,6 @@ cdmpp_status cd_template_best(const cd_template_nest *n, const cd_template_machi
                               uint32_t most, cd_arena *a, cd_template_block **out, uint32_t *n_out,
                               cdmpp_err *err);
 
-/* ---- template_cost.c ---- */
 /* Time of all threads for the whole nest, in vector multiply-adds of a thread. The parts:
  * docs/reference/tune.md, "Templates". */
 double cd_template_cost(const cd_template_nest *n, const cd_template_machine *m,
@@ -121,7 +120,7 @@ double cd_template_cost(const cd_template_nest *n, const cd_template_machine *m,
 double cd_template_kernel_cost(const cd_template_nest *n, const cd_template_machine *m,
                                const int32_t *s3);
 
-/* ---- template_steps.c ---- */
+/* ---- template_machine.c: programs of blocks ---- */
 /* The program of a block, in a space of the same task; it lives until the sampler's next call.
  * Errors: EREJECTED (the space has no such program), ENOMEM. */
 cdmpp_status cd_template_sample(const cd_template_nest *n, const cd_template_block *b,

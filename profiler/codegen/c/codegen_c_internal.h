@@ -125,7 +125,7 @@ void cd_c_tokens_close(cd_c_writer *g, uint32_t first);
 void cd_c_pair_clear(cd_c_writer *g);
 void cd_c_pair_add(cd_c_writer *g, const cd_c_token *store, uint32_t reg);
 
-/* ---- codegen_c_value.c ---- */
+/* ---- codegen_c_stmt.c ---- */
 /* Flat index, from the applied indices x of an access. */
 void cd_c_flat_index(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, uint32_t n,
                      cd_codegen_affine *out);
@@ -143,15 +143,12 @@ static inline const char *cd_c_vector(cd_dtype t) {
            : cd_expr_dtype_kind(t) == CD_T_UINT ? "u8x"
                                                 : "i8x";
 }
-
-/* ---- codegen_c_vectorize.c: decides g->vec, after loops to unroll are known ---- */
-
-/* ---- codegen_c_stmt.c ---- */
 /* Nodes from .. end-1 are stores of one tuple whose values must all be known first; from + 1: just
  * one. */
 int32_t cd_c_tuple_end(const cd_nest *nest, int32_t from, int32_t to);
 /* The text of nodes from .. to-1, to the current scope. Errors: EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_c_write_range(cd_c_writer *g, int32_t from, int32_t to, cdmpp_err *err);
+
 /* ---- codegen_c_function.c ---- */
 /* A parallel loop: its function, and the call in the current scope. */
 cdmpp_status cd_c_write_parallel(cd_c_writer *g, int32_t k, cdmpp_err *err);

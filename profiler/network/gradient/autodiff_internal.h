@@ -123,11 +123,12 @@ extern const cd_autodiff_rule cd_autodiff_rules_elementwise[], cd_autodiff_rules
     cd_autodiff_rules_matmul[], cd_autodiff_rules_norm[], cd_autodiff_rules_pool[],
     cd_autodiff_rules_move[], cd_autodiff_rules_gather[]; /* end with op NULL */
 
-/* ---- operators that training needs in another form (autodiff_norm.c, autodiff_rnn.c) ---- */
+/* ---- operators that training needs in another form (autodiff.c, autodiff_rnn.c) ---- */
 /* Append n in operators that have gradients; in, out: tensors of b->g. False: nothing appended, n
  * stays one operator. */
 bool cd_autodiff_decompose_rnn(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in,
                                uint32_t *out);
+
 /* ---- the loss, and the update (autodiff_step.c) ---- */
 /* seed: (2 * results) tensors that the gradients of the results are made from; see
  * autodiff_step.c. */

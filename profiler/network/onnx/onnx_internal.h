@@ -96,7 +96,7 @@ static inline bool cd_onnx_own_domain(const char *s) {
     return !s || !*s || __builtin_strcmp(s, "ai.onnx") == 0;
 }
 
-/* ---- onnx_scope.c ---- */
+/* ---- onnx.c ---- */
 /* Errors: ESCHEMA (defined already), ENOMEM. */
 cdmpp_status cd_onnx_define(cd_onnx_reader *r, cd_onnx_scope *s, const char *name, uint32_t tensor,
                             cdmpp_err *err);
@@ -105,6 +105,18 @@ const uint32_t *cd_onnx_look_up(const cd_onnx_scope *s, const char *name);
 /* The value_info and results of a graph, for cd_onnx_file_shape. Errors: ENOMEM. */
 cdmpp_status cd_onnx_index_shapes(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g,
                                   cdmpp_err *err);
+/* Append the nodes of a graph, function or branch to r->g, in an order that works; results are
+ * defined in s. Errors: as cd_onnx_read, key = the node. */
+cdmpp_status cd_onnx_nodes(cd_onnx_reader *r, cd_onnx_scope *s, CdOnnx__NodeProto *const *node,
+                           size_t n, cdmpp_err *err);
+/* Attribute by name, references to the call of the function followed; NULL: absent. */
+const CdOnnx__AttributeProto *cd_onnx_attr(const cd_onnx_scope *s, const CdOnnx__NodeProto *n,
+                                           const char *name);
+/* Results of an inner scope under the names that the node has for them; tensors from `first` on are
+ * its own. */
+cdmpp_status cd_onnx_give_back(cd_onnx_reader *r, cd_onnx_scope *s, const cd_onnx_scope *in,
+                               const CdOnnx__NodeProto *n, uint32_t first,
+                               const char *const *result, size_t n_result, cdmpp_err *err);
 
 /* ---- onnx_order.c ---- */
 /* Numbers of nodes so that none reads what a later one makes; file order where that is one. Errors:
@@ -121,36 +133,20 @@ cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, con
  * not compute with. In the scratch arena. */
 cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, int64_t n,
                              const int64_t **v, const double **f, cdmpp_err *err);
-
-/* ---- onnx_input.c ---- */
 /* Inputs, weights and constants that a graph starts from. */
 cdmpp_status cd_onnx_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g,
                             cdmpp_err *err);
 /* ---- onnx_batch.c: axis[i], the dimension of g->input[i] that is the batch. Errors: ENOMEM
  * ---- */
-/* ---- onnx_role.c: rules a .. e of onnx.h; data[i] of g->input[i] ---- */
-cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order,
-                           bool *data, cdmpp_err *err);
-
-/* ---- onnx_node.c ---- */
-/* Append the nodes of a graph, function or branch to r->g, in an order that works; results are
- * defined in s. Errors: as cd_onnx_read, key = the node. */
-cdmpp_status cd_onnx_nodes(cd_onnx_reader *r, cd_onnx_scope *s, CdOnnx__NodeProto *const *node,
-                           size_t n, cdmpp_err *err);
-/* Attribute by name, references to the call of the function followed; NULL: absent. */
-const CdOnnx__AttributeProto *cd_onnx_attr(const cd_onnx_scope *s, const CdOnnx__NodeProto *n,
-                                           const char *name);
-/* ---- onnx_attr.c ---- */
 /* All attributes in the graph's form, in the scratch arena. Tensors, graphs and types are left out,
  * except ConstantOfShape's value. */
 cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n,
                            cd_graph_attr **out, uint32_t *n_out, cdmpp_err *err);
-/* ---- onnx_inline.c ---- */
-/* Results of an inner scope under the names that the node has for them; tensors from `first` on are
- * its own. */
-cdmpp_status cd_onnx_give_back(cd_onnx_reader *r, cd_onnx_scope *s, const cd_onnx_scope *in,
-                               const CdOnnx__NodeProto *n, uint32_t first,
-                               const char *const *result, size_t n_result, cdmpp_err *err);
+
+/* ---- onnx_role.c: rules a .. e of onnx.h; data[i] of g->input[i] ---- */
+cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order,
+                           bool *data, cdmpp_err *err);
+
 /* ---- onnx_control.c ---- */
 /* Shapes and types (n_output) of results whose size depends on the data, where an option says the
  * size: then *known. *why: the reason why the node is missing, if it is another one. Errors:

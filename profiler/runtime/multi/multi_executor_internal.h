@@ -149,7 +149,7 @@ static inline unsigned char *cd_multi_place_at(const cd_multi_executor *r, uint3
     return r->block + r->place[place].at;
 }
 
-/* ---- multi_executor_sync.c: who waits for whom ---- */
+/* ---- multi_executor_run.c: who waits for whom ---- */
 #define CD_MULTI_SPIN_S 2e-4
 /* of devices that share a processor: what one polls the other cannot use */
 #define CD_MULTI_SHARED_SPIN_S 1e-6
@@ -165,7 +165,7 @@ uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost);
 cdmpp_status cd_multi_threads_start(cd_multi_executor *r, cdmpp_err *err);
 void cd_multi_threads_stop(cd_multi_executor *r);
 
-/* ---- multi_executor_load.c: OpenCL devices made ready ---- */
+/* ---- multi_executor.c: OpenCL devices made ready ---- */
 static inline const cd_opencl_api *cd_multi_api(const cd_multi_worker *w) { return &w->cl->api; }
 /* EBACKEND with the device, what failed and OpenCL's reason. */
 cdmpp_status cd_multi_queue_error(const cd_multi_worker *w, int32_t st, const char *what,
@@ -174,7 +174,8 @@ cdmpp_status cd_multi_queue_error(const cd_multi_worker *w, int32_t st, const ch
  * else out. Errors: ERANGE, EBACKEND. */
 cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64_t at, size_t n,
                                      const void *from, void *to, cdmpp_err *err);
-/* ---- multi_executor_queue.c: passes of OpenCL devices ---- */
+
+/* ---- multi_executor_run.c: passes of OpenCL devices ---- */
 /* True: nothing of a device that failed can touch the net's memory any more. */
 bool cd_multi_queue_finished(cd_multi_worker *w);
 #endif

@@ -230,6 +230,6 @@ cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_p
  * contents. Errors: those of the runner. */
 cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r,
                                          cdmpp_err *err);
-/* ---- analytic times of random schedules (program_select_pool.c) ---- */
+/* ---- analytic times of random schedules (program_select.c) ---- */
 typedef struct cd_program_pool cd_program_pool;
 #endif
