@@ -3,7 +3,7 @@
 TVM 0.10 (auto_scheduler) and 0.11 (meta_schedule) draw the curve of arithmetic intensity over operations, columns 147 to
 156, in another way. The old values are not in the new ones, but a linear map of the whole row comes close. CPU.h5 and
 GPU.h5 are data sets as cdmpp-extract makes them; the _NEW ones hold the same programs, extracted by a build whose
-cd_feature_row_curve (features/rows/feature_row.c) works as TVM 0.10 does: o[k] = 2^ops_log[k], m[k] = 2^mem_log[k], and each
+cd_feature_row_curve (features/rows/leaf.c) works as TVM 0.10 does: o[k] = 2^ops_log[k], m[k] = 2^mem_log[k], and each
 out[i] is slog of what it was before. Prints R^2 of each column on a third of the tasks, which that fit has not seen;
 the table is then fitted to all. Needs python3-h5py.
 """

@@ -1,8 +1,9 @@
 #!/bin/sh
 # names.sh [BUILD] -- fail on an exported name outside the scheme, and on a type or constant with two meanings.
 #
-# An exported function or variable is cd_<room>_... or cd_<leading words of its file>_...: executor_pool.c in
-# runtime/single may define cd_executor_pool_open and cd_executor_open. Types (cd_*) and constants (CD_*) are
+# An exported function or variable is cd_<room>_..., cd_<leading words of its file>_..., or cd_<subject>_... where no other
+# room has this subject, the first two words: executor_pool.c in runtime/single may define cd_executor_pool_open and
+# cd_executor_open, and cd_cache_flush_caches where nothing outside its room is called cd_cache_flush_... Types (cd_*) and constants (CD_*) are
 # defined in one place of the whole tree. A type that a header declares and does not define may have a definition in each
 # of several .c files: every back end has its own cd_backend.
 set -eu
@@ -25,9 +26,13 @@ dirs="base features dataset profiler learner predictor"
     k = split(stem, word, "_"); p = "cd"
     for (i = 1; i <= k && !ok; i++) { p = p "_" word[i]; ok = $2 == p || index($2, p "_") == 1 }
     if (!ok) ok = $2 == "cd_" room || index($2, "cd_" room "_") == 1
-    if (!ok) { printf "%s: %s: expected cd_%s_* or cd_%s_*\n", $1, $2, room, stem; bad++ }
+    split($2, part, "_"); subject = part[2] "_" part[3]; folder = $1; sub(/[^\/]*$/, "", folder)
+    if (!((subject, folder) in has)) { has[subject, folder]; rooms[subject]++ }
+    if (!ok) { other[$2] = subject; where[$2] = $1; expected[$2] = "cd_" room "_* or cd_" stem "_*" }
 }
-END { printf "names: %d exported, %d outside the scheme\n", seen, bad; exit bad > 0 }' || status=1
+END {
+    for (x in other) if (rooms[other[x]] > 1) { printf "%s: %s: expected %s, another room has cd_%s_*\n", where[x], x, expected[x], other[x]; bad++ }
+    printf "names: %d exported, %d outside the scheme\n", seen, bad; exit bad > 0 }' || status=1
 # shellcheck disable=SC2086
 { find $dirs -name '*.h' | sort; find $dirs -name '*.c' | sort; } | xargs awk '
 FNR == 1 { inside = 0 }

@@ -175,7 +175,7 @@ static inline bool cd_option_is_list(const cd_option *o) {
 void cd_option_help(cd_buf *b, const cd_command *c);
 /* The synopsis alone. */
 void cd_option_usage(cd_buf *b, const cd_command *c);
-/* A man page in roff (option_man.c). */
+/* A man page in roff (option_complete.c). */
 void cd_option_man(cd_buf *b, const cd_command *c);
 /* Completion scripts (option_complete.c); they need nothing but the shell. */
 void cd_option_bash(cd_buf *b, const cd_command *c);

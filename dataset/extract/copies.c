@@ -1,6 +1,6 @@
 /* Finds the records of one program among all inputs: groups those of one identity, leaves out runs
  * that are slow as a whole, and makes one label of the copies that are left. Groups come a part at
- * a time (copies_scan.c), twice: what runs share, then what stays. */
+ * a time (copies.c), twice: what runs share, then what stays. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -233,7 +233,7 @@ cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const ch
  *                                                                  their range
  *   inputs again, block by block ────> the first copy of each program, with the label of all
  *
- * A run is the folder of a log. Identities are held a part at a time (copies_scan.c); what stays is
+ * A run is the folder of a log. Identities are held a part at a time (copies.c); what stays is
  * about 5 bytes a record, 80 a program of several records, and, while runs are compared, 44 for
  * each time that a run measured such a program. Rows are never held. */
 

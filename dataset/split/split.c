@@ -94,7 +94,7 @@ static void thin(const cd_splitter *m, candidate *v, size_t n) {
     m->s->n_thinned += n - most;
 }
 
-/* split_thin.c, after all others */
+/* split.c, after all others */
 static cdmpp_status split_thin(cd_splitter *m, cdmpp_err *err) {
     /* freed before the training: not in the arena of the split */
     candidate *v = cd_mem_zalloc(m->d->n + 1, sizeof *v);
@@ -495,7 +495,7 @@ static void valid_tasks(cd_splitter *m, uint8_t *used) {
 
 static cdmpp_status split_with_target(cd_splitter *m, cdmpp_err *err);
 
-/* split_units.c */
+/* split.c */
 static cdmpp_status split_by_units(cd_splitter *m, cdmpp_err *err) {
     const cd_dataset *d = m->d;
     const cd_split_kind kind = m->spec->kind;
@@ -683,7 +683,7 @@ static cdmpp_status with_target(dividing *v, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* split_target.c; dev_part says which device is the target (TEST) and which have no part.
+/* split.c; dev_part says which device is the target (TEST) and which have no part.
  *
  * A few labelled tasks of the target are for training; the others are its test part, usable without
  * labels. */

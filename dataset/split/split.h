@@ -25,7 +25,7 @@
  *       four train and the fifth is tested, an unfinished group at the end is in no
  *       part. Every k-th of the train programs, k = round(0.8 / valid), at least 2,
  *       validates instead: the test part is exactly CDMPP's;
- *   (7) device with `target` (split_target.c): one device is held out. Its tasks are
+ *   (7) device with `target` (split.c): one device is held out. Its tasks are
  *       divided by rank into test, validation and candidates; K candidates are chosen
  *       from their inputs. The test part does not depend on K or the way of choosing.
  *           part         the target's programs of      other devices' programs of
@@ -36,7 +36,7 @@
  *           unlabelled   other candidates; for K = 0   -
  *                        validation tasks as well
  *   (8) no part is empty;
- *   (9) `train_per_task` (split_thin.c) is of the train part alone, when all else is decided: of a
+ *   (9) `train_per_task` (split.c) is of the train part alone, when all else is decided: of a
  *       task on a device with more programs the fastest and a draw of the others stay, the rest is
  *       in no part. Validation and test part do not depend on it. */
 #ifndef CD_SPLIT_H

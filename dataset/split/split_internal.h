@@ -5,7 +5,7 @@
 
 #include "dataset/split/split.h"
 
-/* sample_internal -- what sample.c and sample_split.c share: a text being read. */
+/* A sample written as text, while it is read (sample.c). */
 
 #define CD_SAMPLE_NAME 200 /* letters of a name, and one */
 

@@ -241,8 +241,8 @@ void cd_facts_reuse_traffic(cd_an *w, int64_t granule, const double *cap, uint32
                             double *fetch, double *back);
 void cd_facts_core_count(cd_an *w);
 
-/* ---- GPU programs: facts_gpu.c, facts_gpu_core.c, facts_gpu_warp.c, facts_gpu_blocks.c,
- * facts_gpu_unroll.c ----
+/* ---- GPU programs: facts_gpu.c, facts_gpu_core.c, facts_gpu_warp.c, facts_gpu.c,
+ * facts_gpu.c ----
  *
  *   attr blockIdx.x 1792         a kernel: its axes, the sums of its facts
  *     attr threadIdx.x 112       path of the store: blockIdx.x, threadIdx.x, rc, threadIdx.x again,

@@ -368,7 +368,7 @@ static void put_loops(cd_an *w, float *out) {
 }
 
 /* The parallel loops with most cycles: the time on any number of threads follows from them
- * (analytic_seconds.c). */
+ * (analytic_gpu_seconds.c). */
 static void put_regions(work *t, float *out) {
     for (int k = 0; k < CD_N_FACT_REGION && t->total > 0; k++) {
         uint32_t most = 0;

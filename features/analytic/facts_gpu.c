@@ -10,7 +10,7 @@
  *
  *   input[bx // 56 * 4 + .., rc, ..]     16 blocks: bx // 56 is one value, bx % 56 has 16
  *
- * An address that is a sum of digits has its distinct sectors in closed form (facts_lines.c), block
+ * An address that is a sum of digits has its distinct sectors in closed form (facts_value.c), block
  * digits cut at the number of blocks. Of another one every dimension has a width: how many values
  * its expression can take. */
 

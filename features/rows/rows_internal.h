@@ -67,7 +67,7 @@ typedef struct cd_access {
     float reuse_iter, reuse_bytes, reuse_count;
 } cd_access;
 
-/* touch.c -- one store's use of one buffer under one loop. */
+/* access.c -- one store's use of one buffer under one loop. */
 typedef struct cd_touch {
     uint32_t bytes; /* of an element */
     uint32_t next;  /* entry of the same buffer */

@@ -1,4 +1,4 @@
-/* Building blocks of loop nests, shared by lower.c and lower_cross.c (docs/internals/ansor.md,
+/* Building blocks of loop nests (docs/internals/ansor.md,
  * Lowering). */
 #ifndef CD_LOWER_H
 #define CD_LOWER_H

@@ -127,7 +127,7 @@ void cd_task_registry_free(cd_task_registry *t); /* NULL is fine */
 /* Add every task of a file: all_tasks.pkl, *.task.pkl (also registers the network that the file is
  * named after), networks.json ({"network": [{"workload_key", "weight"}]} or {"network": [key,
  * ...]}), our text form, or a text in which TVM printed definitions beside their keys
- * (task_printed.c); plain or packed (gz, xz, zst). Which it is, is decided by content. Also a
+ * (task_load.c); plain or packed (gz, xz, zst). Which it is, is decided by content. Also a
  * folder: every such file below it, found by name: *.pkl but *.relay.pkl, *.tasks.json, and
  * networks*.json where no pickle names networks, *.out where nothing else defines tasks. A task or
  * network that is known already is not added twice: the first definition stays, unless it is a

@@ -109,7 +109,7 @@ cdmpp_status cd_task_hardware_parse(cd_arena *a, cd_str text, cd_hardware *out, 
  *   5. expressions in the notation of te_text.h; an op may read those before it
  *   6. "networks": {name: [{"workload_key", "weight"}]}
  *
- * Private to task_file.c, task_file_op.c and task_file_write.c. */
+ * Private to task_file.c and task_file_write.c. */
 
 #define CD_TASK_FILE_SCHEMA  "cdmpp.tasks"
 #define CD_TASK_FILE_VERSION 1

@@ -1,10 +1,10 @@
 /* export_internal -- inside of an export to ONNX: values of one program that members share.
  *
  *   rows (n_row, 164), device (1), flop (1)
- *     -> totals, derived columns of a row     export_input.c, in double as
+ *     -> totals, derived columns of a row     export_onnx.c, in double as
  *                                             learner/inputs/tree_input.c does
  *     -> matrices of the trees, program vector
- *   members -> ln seconds (1, 1), double      export_tree.c, export_net.c
+ *   members -> ln seconds (1, 1), double      export_onnx.c, export_onnx.c
  *   kinds, weights -> log_s                   export_onnx.c */
 #ifndef CD_EXPORT_INTERNAL_H
 #define CD_EXPORT_INTERNAL_H

@@ -213,7 +213,7 @@ static const char *export_matrix(cd_export *x, cd_tree_input_form form) {
 }
 
 /* A network as Gemm, LayerNormalization, MatMul, Softmax and pointwise nodes; as
- * learner/nn/encoder.c, net_tsf.c, net_tail.c and mlp.c run it when predicting. */
+ * learner/nn/encoder.c, net.c and mlp.c run it when predicting. */
 
 typedef struct {
     cd_export *x;

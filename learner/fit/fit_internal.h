@@ -2,8 +2,8 @@
  *
  *   fit_begin.c       checks, labels, memory
  *   fit.c             one step, the loop
- *   fit_draw.c        which programs a step shows
- *   fit_eval.c        outputs of many programs, the validation figure
+ *   fit.c        which programs a step shows
+ *   fit.c        outputs of many programs, the validation figure
  *   fit_checkpoint.c  everything below the line "goes on" to a file and back */
 #ifndef CD_FIT_INTERNAL_H
 #define CD_FIT_INTERNAL_H

@@ -1,4 +1,4 @@
-/* A search over configurations: successive halving (hpo_asha.c) decides what to train next, workers
+/* A search over configurations: successive halving (hpo.c) decides what to train next, workers
  * train side by side, a journal keeps every result. */
 #include "learner/hpo/hpo.h"
 

@@ -66,7 +66,7 @@ void cd_hpo_journal_close(cd_hpo_journal *l);
  * Direction numbers are our own: axis 0 is the bit-reversed index, axis d > 0
  * follows the d-th primitive polynomial over GF(2) (by degree, then as a number),
  * and its free initial numbers are draws of base/rng, chosen by a search over 256
- * draws for evenness of all pairs with the axes before (`pick` in hpo_sobol.c).
+ * draws for evenness of all pairs with the axes before (`pick` in hpo_space_sample.c).
  * Sobol 1967 (the recurrence); Owen 1995 (nested scrambling). Any thread. */
 
 #define CD_HPO_SOBOL_DIMS 40

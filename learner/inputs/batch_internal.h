@@ -1,4 +1,4 @@
-/* batch_internal -- columns before they are scaled: batch.c fills batches with them, scalers.c fits
+/* batch_internal -- columns before they are scaled: batch.c fills batches with them, scaler.c fits
  * scalers to them. */
 #ifndef CD_BATCH_INTERNAL_H
 #define CD_BATCH_INTERNAL_H

@@ -8,7 +8,7 @@
  *   scores    of the answer, of the interval
  *   tell      scores -> the answer
  *
- * One record goes through all here; of many (llm_op_ask_many.c) each step is made of all before the
+ * One record goes through all here; of many (llm_op_ask.c) each step is made of all before the
  * next, so that trees score many rows in one call. The bits are the same. */
 #include <float.h>
 #include <math.h>

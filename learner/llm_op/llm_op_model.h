@@ -1,7 +1,7 @@
 /* llm_op_model -- times of operators of language models: a trained model, its file, and answers.
  *
  *   a question without a kernel: each that was measured of its library is asked, and the nearest
- *       answer counts, of those alike the fastest (llm_op_kernels.c)
+ *       answer counts, of those alike the fastest (llm_op_oracle.c)
  *
  *   record, device -> the row is in the measured table          -> measured
  *                  -> two measured rows are its neighbours      -> interpolated: trees of set near
@@ -9,7 +9,7 @@
  *                  -> the device was trained on                 -> predicted: trees of set seen
  *                  -> one of the same chip was                  -> predicted: its answer, times the
  *                                                                  ratio of the estimates
- *                                                                  (llm_op_twin.c), corrected as
+ *                                                                  (llm_op_model.c), corrected as
  *                                                                  in the next row
  *                  -> else                                      -> predicted: trees of set unseen,
  *                                                                  corrected by measured rows of

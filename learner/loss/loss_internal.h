@@ -3,7 +3,7 @@
 #define CD_LEARNER_LOSS_INTERNAL_H
 #include "learner/loss/loss.h"
 
-/* net_loss_internal -- what net_loss.c and net_loss_rank.c share: the scratch memory and the
+/* net_loss_internal -- the scratch memory and the
  * pairwise terms. */
 
 struct cd_net_loss_scratch {
@@ -15,7 +15,7 @@ struct cd_net_loss_scratch {
     double *grad;  /* (max_n * width) */
 };
 
-/* objective_internal -- what objective.c and objective_rank.c share. */
+/* objective_internal -- what objective.c and net_loss.c share. */
 
 /* A program of a task in an order. */
 typedef struct cd_objective_place {

@@ -25,7 +25,7 @@
  *     for it. It is scaled like a standard deviation: high_log - low_log = 2 * 1.645 sigma at level
  *     0.9, and more with few errors (cd_calibration_few).
  * (3) q_low, q_mid, q_high: quantiles of (ln y - m) / sigma where each task counts the same, so
- *     that the interval holds for a program of a new task (calibration_spread.c); q_mid is the
+ *     that the interval holds for a program of a new task (calibration_pick.c); q_mid is the
  *     plain median. A mean over F estimators errs less than one does, but a program of the fit has
  *     the answer of one only: sigma shrinks by sqrt(1 - 0.083 (F-1)/F), measured (calibration.c).
  * (4) point: exp(m + shift - tilt sigma^2), never outside the interval. |p/y - 1| counts an answer
@@ -37,7 +37,7 @@
  *     want the
  *     mean instead: exp(median_log + sigma^2/2) for the same normal law.
  * (5) out of range: the distance from the columns' [least, largest] of training
- *     (calibration_range.c) is above that of 95 % of the fit's programs, each held against the
+ *     (calibration_pick.c) is above that of 95 % of the fit's programs, each held against the
  *     other folds. So about 5 % of new tasks like the old are flagged; what is not unlike in any
  *     column is not, however foreign the network it is from.
  *

@@ -15,7 +15,7 @@
  *       last one, unless the model knows that name. What was measured there counts as seen. One of
  *       the others stands for it: its answers are corrected for the machine, and stay as they were
  *       for itself;
- *   (2) the trees (here_fit.c) learn what the model is off by. The ends of an interval then move
+ *   (2) the trees (here.c) learn what the model is off by. The ends of an interval then move
  *       away from the median by a factor `widen` (on the logarithm), but by that no further than
  *       `most`, where nine in ten of all programs lie: what was wide already needs no factor. Both
  *       were found on programs that the correction had not seen; What the measurements themselves
@@ -108,7 +108,7 @@ cdmpp_status cd_here_add(const void *file, size_t n, const cd_here *h, const cha
  * not wanted): its form and feature columns are those that this program reads. */
 void cd_here_look(const char *path, cd_arena *a, CD_KEEP const cd_json **out, bool *fits);
 
-/* For model_file.c and model.c: key "here" of the header and its weights into m->here, whose trees
+/* For model_read.c and model.c: key "here" of the header and its weights into m->here, whose trees
  * the model then owns. */
 cdmpp_status cd_here_read(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err);
 #endif

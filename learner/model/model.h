@@ -439,7 +439,7 @@ void cd_model_mix_order(const cd_model *m, const double *kind_log_s, size_t n,
  * is trained and nothing measured means nothing changed. The shares were chosen on held-out tasks
  * of a CPU set: half of the errors' variance lies within a task and is shared by like programs
  * (docs/reference/api.md has the figures). b has variance 0.01 for a device that the model was
- * trained on; for another one it is a Gaussian process over all programs (online_adapt_wide.c).
+ * trained on; for another one it is a Gaussian process over all programs (online_adapt.c).
  *
  * (1) Robust: items beyond 1.5 noise deviations of their fit count less (Huber, four rounds).
  * (2) The result depends on the items of each task, not on their order, up to rounding; of a task

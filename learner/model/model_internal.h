@@ -1,4 +1,4 @@
-/* model_internal -- reading the parts of a model file: model_file.c calls, model_read.c does. */
+/* model_internal -- the parts of a model file, as model_read.c and its siblings read them. */
 #ifndef CD_MODEL_INTERNAL_H
 #define CD_MODEL_INTERNAL_H
 #include "learner/model/model.h"
@@ -40,12 +40,12 @@ void cd_attribution_exact(const double *value, size_t n, double *phi);
  *   what a tree of sigma sees of a program (cd_calibration_seen numbers):
  *   | x, width | spread | m | outside: sum | outside: columns | answer[k] - m, n_kind |
  *
- * (1) calibration_weight.c  weights, shift and tilt: searches over ln s alone
- *     calibration_sigma.c   what the trees see, their training, sigma of a program
- *     calibration_range.c   the range of training
- *     calibration_spread.c  quantiles of r / sigma, in which tasks count the same
+ * (1) calibration.c  weights, shift and tilt: searches over ln s alone
+ *     calibration.c   what the trees see, their training, sigma of a program
+ *     calibration_pick.c   the range of training
+ *     calibration_pick.c  quantiles of r / sigma, in which tasks count the same
  *     calibration_pick.c    the programs of a fit, in an order that is their own
- *     calibration_file.c    JSON
+ *     model_read.c    JSON
  * (2) Sums run over programs in the order of calibration_pick.c: the same bits whatever order
  *     the caller had them in. */
 

@@ -1,5 +1,5 @@
 /* Measured programs of a user's device correct the predictions for other programs of the same task
- * and device: a Gaussian process over few numbers of a program (online_adapt_fit.c). Here are the
+ * and device: a Gaussian process over few numbers of a program (online_adapt.c). Here are the
  * items and the correction. */
 #include <assert.h>
 #include <cblas.h>
@@ -180,7 +180,7 @@ static void online_adapt_fit_shift(cd_online_adapt_device *d) {
 /* What the errors on a device that the model does not know have in common, whatever the task: a
  * Gaussian process over few measured programs.
  *
- *   e of a program = w + sigma * z,   z: that of its task (online_adapt_fit.c)
+ *   e of a program = w + sigma * z,   z: that of its task (online_adapt.c)
  *   cov(w, w') = level + broad exp(-d/2 / far^2)
  *
  * The first term is the level of the device, the second how it differs from those that were trained

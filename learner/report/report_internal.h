@@ -2,10 +2,10 @@
  *
  *   style                 web/report.css
  *   headline, parts       report_html.c     how good, on what, how sure
- *   plots of errors       report_plots.c
- *   tables of groups      report_tables.c
- *   calibration           report_calibration.c
- *   learning curves       report_curves.c
+ *   plots of errors       report_html.c
+ *   tables of groups      report_text.c
+ *   calibration           report_text.c
+ *   learning curves       report_text.c
  *   data, split, command  report_html.c
  *
  * Every function appends to pg->out and cannot fail but by its memory. Numbers are

@@ -91,7 +91,7 @@ void cd_learner_result_free(cd_learner_result *l);
  * Nothing is chosen by these figures; they say what to expect beyond the tables.
  *
  * Behind it trainings without a fold of rows of like sizes, without the largest rows and without a
- * device give the intervals (library_op_calibrate.c, learner/operators/operators.h), unless
+ * device give the intervals (library_op_train.c, learner/operators/operators.h), unless
  * operators.calibration_rows is 0.
  *
  * The same tables and configuration give the same file for any number of threads. */

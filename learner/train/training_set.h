@@ -12,7 +12,7 @@
  * "Out of fold" are the programs with a fold, judged by members that never saw theirs. The test
  * part is only listed.
  *
- * train.facts auto is decided here (training_facts.c), by what a training with prior would
+ * train.facts auto is decided here (training_set.c), by what a training with prior would
  * refuse. */
 #ifndef CD_TRAINING_SET_H
 #define CD_TRAINING_SET_H

@@ -34,7 +34,7 @@ double cd_unlike_range_limit(cd_unlike_range_program *v, size_t n);
  *   (1) each kind counts the same, whatever its number of programs: each is one draw of "a kind
  *       that was never seen";
  *   (2) with many kinds low and high are quantiles of all errors, at p (1 + 1/kinds), as in
- *       calibration_spread.c;
+ *       calibration_pick.c;
  *   (3) few kinds do not reach that far: then the shift of the next one has the quantiles of
  *       Student's t, around no shift, and what programs have of their own is added in
  *       quadrature. */

@@ -5,7 +5,7 @@
 
 enum { CD_TREE_INFERENCE_MAX_DEPTH = 64 };
 
-typedef struct cd_tree_walk cd_tree_walk;   /* tree_walk.c: the same trees in small nodes */
+typedef struct cd_tree_walk cd_tree_walk;   /* tree_inference.c: the same trees in small nodes */
 typedef struct cd_tree_bytes cd_tree_bytes; /* tree_bytes.c: for many rows at once */
 
 struct cd_tree_inference {

@@ -26,8 +26,8 @@
  *     is checked, and nothing is passed over: a key that is not known, a number out of its range,
  *     nodes that are no tree are errors with their place. No byte of a file reaches XGBoost's own
  *     reader.
- * (3) Trees are kept in two more forms, for one row and for many (tree_walk.c, tree_bytes.c), where
- *     they fit into these; the plain walk is what tests compare them with.
+ * (3) Trees are kept in two more forms, for one row and for many (tree_inference.c, tree_bytes.c),
+ *     where they fit into these; the plain walk is what tests compare them with.
  * Immutable: any thread. No heap after reading. */
 
 typedef struct cd_tree_inference cd_tree_inference;

@@ -113,7 +113,7 @@ cdmpp_status cd_calibrate_stand_in(const cd_model *m, const cd_device_table *dev
 }
 
 /* Shares of the limit: drawing takes the first at most. What is left for the end is what the fit
- * takes by a trial of it (calibrate_costs.c), and these for all that is not foreseen. */
+ * takes by a trial of it (calibrate_measure.c), and these for all that is not foreseen. */
 static const double draws = 0.15, spare = 0.01, spare_s = 0.2;
 /* Programs of the trial: about half of those that there is time for. */
 static const double trial_s = 1;

@@ -31,7 +31,8 @@
  *   (6) by the target it is this machine's processor or a GPU of it. A GPU's driver is asked in a
  *       process of its own, because what is measured is measured in processes that fork later. A
  *       model of processors never stands for a GPU.
- *   (7) a board is measured by workers there (calibrate_board.c). Everything else is computed here.
+ *   (7) a board is measured by workers there (calibrate_machine.c). Everything else is computed
+ *       here.
  * One thread. */
 #ifndef CD_CALIBRATE_H
 #define CD_CALIBRATE_H

@@ -1,5 +1,5 @@
 /* What the files of predictor/calibrate share: the machine (calibrate_machine.c), and logs that are
- * given in the place of measurements (calibrate_given.c). */
+ * given in the place of measurements (calibrate.c). */
 #ifndef CD_CALIBRATE_INTERNAL_H
 #define CD_CALIBRATE_INTERNAL_H
 #include <string.h>
@@ -44,7 +44,7 @@ void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices,
 
 /* ---- what it is made of ----
  *
- *   programs of the log ─ five parts, of whole tasks ─> trees without each part (calibrate_cross.c)
+ *   programs of the log ─ five parts, of whole tasks ─> trees without each part (calibrate_fit.c)
  *                                                       ─> the programs of the part as the written
  *                                                          model would answer
  *

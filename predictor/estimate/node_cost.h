@@ -6,7 +6,7 @@
  *   UNKNOWN  missing: named; no total unless allowed
  *
  * A TASK that is a matrix product in 16 or 8 bits, or elementwise in 16, may be answered as an
- * operator of a library, too (node_cost_narrow.c). A node that no model can score takes the time
+ * operator of a library, too (node_cost_size.c). A node that no model can score takes the time
  * that its file gives, is counted as given and says why. A time that the file says to be of
  * another device is none here.
  *

@@ -63,7 +63,7 @@ void cd_network_estimate_weights(cd_network_estimate_source *s);
 cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estimate_case *c,
                                         cdmpp_err *err);
 
-/* ---- network_estimate_schedules.c, network_estimate_schedules.c ---- */
+/* ---- network_estimate_schedules.c ---- */
 /* Candidates that are drawn of each task that has no schedule; 0: none are. */
 uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o,
                                    const cd_network_estimate_device *d);

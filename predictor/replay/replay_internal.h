@@ -2,8 +2,8 @@
  *
  *   cd_replay_sim    net checked: who comes after whom, both ways; an order; longest chains behind
  *                    and before
- *   simulate     (replay_sim.c)  events in time, one heap
- *   memory       (replay_memory.c) from the times */
+ *   simulate     (replay.c)  events in time, one heap
+ *   memory       (replay_trace.c) from the times */
 #ifndef CD_REPLAY_INTERNAL_H
 #define CD_REPLAY_INTERNAL_H
 #include "predictor/replay/replay.h"

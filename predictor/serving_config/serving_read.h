@@ -10,7 +10,7 @@
 /* An object of a config.json, and which of its members the reader has asked for: those that look
  * like sizes and that nobody asked for are reported. One fact has several names in files of several
  * programs (num_experts, n_routed_experts): the one that is asked for stands for all
- * (serving_spelled.c). */
+ * (serving_read.c). */
 typedef struct cd_serving_fields {
     const cd_json *o;
     cd_arena *a;

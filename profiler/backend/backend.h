@@ -17,7 +17,7 @@
  *
  *   open -> build(batch of cd_codegen_code) -> { load -> run, run, ... -> read -> unload } -> close
  *
- * A back end is one const cd_backend_kind: backend_cpu.c, backend_opencl.c, backend_cuda.c. To add
+ * A back end is one const cd_backend_kind: backend.c, backend_opencl.c, backend_cuda.c. To add
  * one, write such a file with its own struct cd_backend and struct cd_loaded (they are opaque
  * outside), and add the table to the list in backend.c; if it needs another source language, add a
  * cd_dialect (codegen_code.h) and its generator.

@@ -269,7 +269,7 @@ static cdmpp_status build_one(cd_backend *b, cd_build *p) {
 }
 
 /* NVRTC serves one call of a process at a time: more jobs would only wait
- * (profiler/measure/prebuild.c has processes). */
+ * (profiler/measure/measure.c has processes). */
 static cdmpp_status cuda_build(cd_backend *b, cd_build *p, size_t n, int jobs, cdmpp_err *err) {
     (void)jobs;
     CD_TRY(cd_cuda_api_open_compiler(&b->api, err));

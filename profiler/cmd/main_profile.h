@@ -27,7 +27,7 @@ typedef struct cd_main_profile {
     bool cold, cool, no_pin, retry;
     int budget_ms, timeout_s, build_timeout_s, memory_mb, cache_mb;
     const char *cache, *cflags;
-    /* draw, sweep, corun (main_profile_variants.c) */
+    /* draw, sweep, corun (main_profile.c) */
     int trials, seed;
     /* random schedules of a task from which the analytic time chooses; 0: the default */
     int pool;
@@ -38,7 +38,7 @@ typedef struct cd_main_profile {
     const char *store, *device, *target, *operator_name, *workload, *shape, *dtype, *layout, *out;
     int form, as, limit, each;
     bool errors, strict, steps;
-    /* devices (main_profile_machine.c) */
+    /* devices (main_profile.c) */
     bool describe, measure, from_records, keep_noisy;
     /* networks (main_profile_network.c) */
     bool list_networks, list_ops, list_tasks, training;
@@ -49,7 +49,7 @@ typedef struct cd_main_profile {
     const char *sizes; /* curves */
     bool run_ops, key_only;
     int cover, csv, passes; /* percent; CD_MAIN_PROFILE_*; 0: until steady */
-    /* fusion (main_profile_fusion.c); fusion_rules: networks, too */
+    /* fusion (main_profile_network.c); fusion_rules: networks, too */
     /* position in CD_MAIN_PROFILE_FUSION_BACKENDS; 0: the default */
     int fusion_backend, channels, repeats;
     const char *fusion_command, *alpha, *confidence, *operators, *chains, *planted, *fusion_rules;
@@ -61,7 +61,7 @@ typedef struct cd_main_profile {
     cd_texts host;
     int port, lease_s;
     const char *transport;
-    const char *map, *range, *save_graph, *labels; /* trace (main_profile_trace.c) */
+    const char *map, *range, *save_graph, *labels; /* trace (main_profile_store.c) */
     /* every command */
     bool json;
     cd_log *log;

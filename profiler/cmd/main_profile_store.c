@@ -58,7 +58,7 @@ static const char *known_device(tracing *t, const char *name) {
     return name;
 }
 
-/* Lines about a file, as warnings (main_profile_trace.c). */
+/* Lines about a file, as warnings (main_profile_store.c). */
 static void main_profile_said(const cd_main_profile *o, const char *path, const cd_buf *said) {
     for (const char *line = said->p, *end; line && (end = strchr(line, '\n')) != NULL;
          line = end + 1)

@@ -207,7 +207,7 @@ typedef struct cd_correlation_table {
 cdmpp_status cd_correlation_table_read(const char *path, const char *target, const char *axes,
                                        double strong, cd_correlation_table *out, cdmpp_err *err);
 void cd_correlation_table_free(cd_correlation_table *t); /* zeroed is fine */
-/* A table; a JSON object (correlation_report.c). */
+/* A table; a JSON object (correlation.c). */
 void cd_correlation_table_print(const cd_correlation_table *t, cd_buf *out);
 void cd_correlation_table_print_json(const cd_correlation_table *t, cd_buf *out);
 
@@ -254,7 +254,7 @@ cdmpp_status cd_curve_set_read(cd_curve_set *c, const char *path, cdmpp_err *err
 cdmpp_status cd_curve_set_read_store(cd_curve_set *c, const char *path, const char *device,
                                      const char *dim, cdmpp_err *err);
 
-/* ---- for people and programs (curve_set.c, curve_set.c) ---- */
+/* ---- for people and programs (curve_set.c) ---- */
 /* at (n_at): sizes at which to give seconds, with the interval of probability `level`. */
 void cd_curve_set_print(const cd_curve_set *c, const double *at, size_t n_at, double level,
                         cd_buf *out);

@@ -11,7 +11,7 @@
  * near it. Where all of them were disturbed alike they lie close together: others tells that. Made
  * samples and a made share need no clock: tests set the members. One thread.
  *
- * Before a long measurement a short program says the same in a second or two (noise_program.c). */
+ * Before a long measurement a short program says the same in a second or two (noise.c). */
 #ifndef CD_NOISE_H
 #define CD_NOISE_H
 #include <stdbool.h>

@@ -11,7 +11,7 @@
 
 /* The table of links as JSON, in both directions; link.h has the form. */
 
-enum { MAX_FILE_LINK = 64 << 20 };
+enum { MAX_FILE = 64 << 20 };
 
 /* Append the array.
  *
@@ -125,7 +125,7 @@ cdmpp_status cd_link_table_parse(cd_link_table *l, const char *text, size_t n, c
 cdmpp_status cd_link_table_read(cd_link_table *l, const char *path, cdmpp_err *err) {
     char *text;
     size_t n;
-    CD_TRY(cd_file_read(path, MAX_FILE_LINK, &text, &n, err));
+    CD_TRY(cd_file_read(path, MAX_FILE, &text, &n, err));
     const cdmpp_status st = cd_err_at(err, cd_link_table_parse(l, text, n, err), path, 0);
     cd_mem_free(text);
     return st;
@@ -175,8 +175,6 @@ cdmpp_status cd_link_pairs_fit(const char *path, const char *from, const char *t
     cd_csv_table_free(&t);
     return st;
 }
-
-enum { MAX_FILE = 64 << 20 };
 
 /* ---- writing ---- */
 static void put_text(cd_json_writer *w, const char *key, const char *s) {

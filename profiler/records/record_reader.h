@@ -30,6 +30,6 @@ void cd_record_reader_close(CD_TAKE cd_record_reader *r); /* NULL is fine */
 /* The next line. Errors: ERANGE, EPARSE (call again), EIO, ENOMEM (stop). */
 cdmpp_status cd_record_reader_next(cd_record_reader *r, cd_recline *out, cdmpp_err *err);
 /* Has the first record that can be read, among the first thousand lines, a target of GPUs? False
- * too where one of the inputs is a pipe or is not there (record_first.c). */
+ * too where one of the inputs is a pipe or is not there (record_output.c). */
 bool cd_record_first_is_gpu(const char *const *path, size_t n);
 #endif

@@ -313,7 +313,7 @@ cdmpp_status cd_schedule_variants(cd_arena *a, cd_program *p, const cd_task *tas
 }
 
 /* Makes and compiles the variants of one schedule in batches; how they are measured is
- * schedule_sweep_frame.c's. Those with a cold cache have a measurer of their own, because a
+ * schedule_sweep_print.c's. Those with a cold cache have a measurer of their own, because a
  * measurer's timing policy is fixed when it is opened. */
 
 enum { BATCH = 32 };

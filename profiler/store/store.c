@@ -379,7 +379,7 @@ static cdmpp_status id_of_texts(cd_store *s, cd_store_sql add, const cd_str *tex
     return CDMPP_OK;
 }
 
-/* Ids, adding what is not there (store_ids.c). */
+/* Ids, adding what is not there (store.c). */
 static cdmpp_status store_id_text(cd_store *s, cd_store_sql add, cd_str text, int64_t *id,
                                   cdmpp_err *err) {
     return id_of_texts(s, add, &text, 1, 1, id, err);

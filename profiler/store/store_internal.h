@@ -93,7 +93,7 @@ void cd_store_digest_word(cd_store_digest *d, uint64_t x);
 void cd_store_digest_real(cd_store_digest *d, double x);
 void cd_store_digest_text(cd_store_digest *d, cd_str s);
 
-/* Operator, types and layout of a task's definition, into the arena (store_describe.c). */
+/* Operator, types and layout of a task's definition, into the arena (store_import.c). */
 cdmpp_status cd_store_describe_task(cd_arena *a, const cd_task *t, cd_store_row *row,
                                     cdmpp_err *err);
 /* Shape and operator by the key alone: "[[128,64,56,56],...]", "dag:<hash>". */

@@ -4,7 +4,7 @@
  *   {"deviceProperties": [{"id": 0, "name": "Tesla T4"}], "traceEvents": [ .. ]}  or the list alone
  *
  * The text is walked event by event, so that a trace may be bigger than memory.
- * trace_chrome_event.c knows the events. */
+ * trace_chrome.c knows the events. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -51,12 +51,12 @@ typedef struct cd_trace_chrome {
     size_t twice; /* events with a key given twice */
 } cd_trace_chrome;
 
-/* trace_onnxruntime.c: an event of ONNX Runtime's profile; *mine false: it is none. */
+/* trace.c: an event of ONNX Runtime's profile; *mine false: it is none. */
 cdmpp_status cd_trace_ort_event(cd_trace_chrome *c, const cd_json *v, long line, bool *mine,
                                 cdmpp_err *err);
 /* Behind the last event: on what the nodes of other providers than the CPU's ran. */
 cdmpp_status cd_trace_ort_end(cd_trace_chrome *c, cdmpp_err *err);
-/* trace_trtexec.c: a row of trtexec's profile or times; *mine false: it is none. */
+/* trace.c: a row of trtexec's profile or times; *mine false: it is none. */
 cdmpp_status cd_trace_trt_row(cd_trace_chrome *c, const cd_json *v, long line, bool *mine,
                               cdmpp_err *err);
 /* Behind the last row: counts of an inference. */

@@ -31,7 +31,7 @@ cdmpp_status cd_trace_stopped(const cd_trace_reader *r, cdmpp_err *err);
     "export with PyTorch's prof.export_chrome_trace, ONNX Runtime's enable_profiling or trtexec "  \
     "--exportProfile"
 
-/* Events inside of others, and launches that overlap in a stream (trace_nested.c). Errors:
+/* Events inside of others, and launches that overlap in a stream (trace_groups.c). Errors:
  * ENOMEM. */
 cdmpp_status cd_trace_whole_events(cd_trace *t, cdmpp_err *err);
 

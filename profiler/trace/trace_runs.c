@@ -152,7 +152,7 @@ static cdmpp_status all(lines *l, const cd_trace_run *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Time lines of the devices (trace_devices.c).
+/* Time lines of the devices (trace_runs.c).
  *
  * A file without times of day has no time line, and no devices here. */
 static cdmpp_status trace_runs_devices(cd_trace_runs *r, cdmpp_err *err) {

@@ -1,6 +1,6 @@
 /* wrap -- time and memory of any program, and of its parts. The door of profiler/wrap.
- * cdmpp-profile uses it; span.c has the calls of cdmpp.h that mark parts (cdmpp_span_begin,
- * cdmpp_span_end).
+ * cdmpp-profile uses it; process_profile.c has the calls of cdmpp.h that mark parts
+ * (cdmpp_span_begin, cdmpp_span_end).
  *
  *   cdmpp-profile wrap -- cmd args
  *     └─ spawn, LD_PRELOAD=libcdmpp-wrap.so ──> cmd ──> its children

@@ -24,7 +24,7 @@
  *   (5) equal plans give equal text.
  *
  * A new back end is one cd_emit_backend: what it gets is below, it adds files. See
- * offload_emit_json.c, 70 lines. */
+ * offload_emit_c.c, 70 lines. */
 #ifndef CD_EMIT_H
 #define CD_EMIT_H
 #include "predictor/partition/offload/offload.h"

@@ -1,8 +1,8 @@
 /* offload_emit_internal -- what the parts of offload_emit share. Private.
  *
  *   plan ─ regions made (offload_emit.c) ──> back ends ──> files
- *                                    └──> main.c, Makefile, network.json (offload_emit_host.c,
- *                                         offload_emit_text.c) */
+ *                                    └──> main.c, Makefile, network.json (offload_emit.c,
+ *                                         offload_emit.c) */
 #ifndef CD_OFFLOAD_EMIT_INTERNAL_H
 #define CD_OFFLOAD_EMIT_INTERNAL_H
 #include "predictor/partition/emit/emit.h"

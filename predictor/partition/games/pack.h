@@ -35,7 +35,7 @@ cdmpp_status cd_pack_make(const cd_pack_op *op, uint32_t n_op, const uint32_t *a
                           uint32_t n_after, uint32_t units, cd_pack *out, cdmpp_err *err);
 void cd_pack_free(cd_pack *p);
 
-/* ---- operators cut into tasks (pack_cut.c) ----
+/* ---- operators cut into tasks (pack.c) ----
  *   operator ── parts, one behind the other ── iterations that may run at the same time
  *                    part 0 [0,4) │ [4,8)     part 1 [0,3) │ [3,5)
  * A task is a few iterations of a part: at least as many as take `least_s`, at most CD_PACK_TASKS
@@ -96,7 +96,7 @@ cdmpp_status cd_pack_cut_by(const cd_pack_network *n, double least_s, cd_pack_ca
                             cdmpp_err *err);
 void cd_pack_calls_free(cd_pack_calls *c);
 
-/* ---- operators from a table (pack_read.c) ----
+/* ---- operators from a table (game_read.c) ----
  *   operator,tasks,seconds,after  seconds of a task; after (optional): operators that come before,
  *                                 blanks between
  *   conv,64,2e-5,

@@ -3,7 +3,7 @@
  *   cd_place_net       the problem, checked and prepared (place_net.c): an order, who reads what,
  *                      what a copy costs
  *   cut, elimination   (place_min_sum.c)   the least sum
- *   bound, list, search (place_makespan.c) the least makespan, each placement replayed */
+ *   bound, list, search (place.c) the least makespan, each placement replayed */
 #ifndef CD_PLACE_INTERNAL_H
 #define CD_PLACE_INTERNAL_H
 #include <math.h>

@@ -31,7 +31,7 @@ static void copy_op(cd_arena *a, cd_shard_plan_op *o, uint32_t n_device, bool *b
     o->alone_s = o->alone_s ? bytes(a, o->alone_s, n_device, sizeof *o->alone_s, bad) : NULL;
 }
 
-/* plan_run_copy.c: a plan of one's own.
+/* plan_run.c: a plan of one's own.
  *
  * `bad` collects failed allocations, so that one test at the end serves all copies. */
 static cdmpp_status plan_exec_plan_copy(const cd_shard_plan *from, cd_shard_plan **out,
@@ -192,7 +192,7 @@ static cdmpp_status make_op(cd_plan_exec *m, const cd_shard_net_op *o, uint32_t 
     return CDMPP_OK;
 }
 
-/* plan_run_piece.c: pieces of all operators. Errors: EINVALID (a split axis or shares that the
+/* plan_run.c: pieces of all operators. Errors: EINVALID (a split axis or shares that the
  * operator does not have). */
 static cdmpp_status plan_exec_pieces(cd_plan_exec *m, const cd_plan_run_options *a,
                                      cdmpp_err *err) {

@@ -94,7 +94,7 @@ static inline uint32_t cd_plan_exec_n_piece(const cd_shard_plan_op *o) {
 /* the workload's buffer of a tensor, borrowed */
 const struct cd_workload_buffer *cd_plan_exec_buffer(const cd_network_loaded *l, uint32_t tensor);
 
-/* plan_run_code.c: programs of all pieces, compiled and tried. */
+/* plan_run_check.c: programs of all pieces, compiled and tried. */
 cdmpp_status cd_plan_exec_programs(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
 /* plan_run_net.c: buffers, actions. */
 cdmpp_status cd_plan_exec_actions(cd_plan_exec *m, const struct cd_plan_run *r, cdmpp_err *err);
@@ -107,7 +107,7 @@ cdmpp_status cd_plan_exec_reference(struct cd_plan_run *r, cdmpp_err *err);
 /* The results of the last pass against r->want: the largest difference of a result over its largest
  * value, the maximum of all results. Errors: ENUMERIC (a value that is not finite), ENOMEM. */
 cdmpp_status cd_plan_exec_compare(struct cd_plan_run *r, double *max_error, cdmpp_err *err);
-/* plan_run_replan.c: replaces r->now by a plan without failed devices, with each device's times
+/* plan_run.c: replaces r->now by a plan without failed devices, with each device's times
  * multiplied by its factor. After an error r->now is as before. Errors: EBACKEND (no device is
  * left), EUSAGE (nothing to plan with), those of cd_shard_plan_make and cd_plan_exec_make. */
 cdmpp_status cd_plan_exec_replan(struct cd_plan_run *r, cdmpp_err *err);

@@ -152,7 +152,7 @@ double cd_shard_planner_results(const cd_shard_planner *s, uint32_t from,
 cdmpp_status cd_shard_planner_edges(cd_shard_planner *s, cdmpp_err *err);
 
 /* ---- shard_plan_choose.c ---- */
-/* Options of all kinds, then all, some and io of each operator (shard_plan_table.c). Errors:
+/* Options of all kinds, then all, some and io of each operator (shard_plan_exchange.c). Errors:
  * EINVALID (an operator that no device can run), the callback's, ENOMEM. */
 cdmpp_status cd_shard_planner_nodes(cd_shard_planner *s, cdmpp_err *err);
 /* The predicted time of a plan. choice (n_op): options of the kinds. exchange (n_op, may be NULL):
@@ -192,7 +192,7 @@ cdmpp_status cd_shard_planner_solve_within(const cd_shard_planner *s, cd_shard_p
                                            void *ctx, double total_s, uint32_t *choice, bool *exact,
                                            cdmpp_err *err);
 
-/* ---- shard_plan.c, shard_plan.c ---- */
+/* ---- shard_plan.c ---- */
 /* One sentence in `a`: why the operator has its option (bytes: what is copied before it); what the
  * plan does; a formatted text. NULL: no memory. */
 const char *cd_shard_planner_explain(const cd_shard_planner *s, const cd_shard_planner_solution *f,

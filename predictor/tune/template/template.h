@@ -3,11 +3,11 @@
  * Templates: for a sum of products (matrix products, convolutions) the tiles that suit a processor
  * are computed from its registers and caches, not searched for.
  *
- *   task ──> nest            what is summed, which axis is in which operand  template_nest.c
+ *   task ──> nest            what is summed, which axis is in which operand  template_cost.c
  *   machine                  vector registers, L1, L2                        template_machine.c
  *   nest, machine ──> block  legal tiles: registers, L1, L2, then threads    template_block.c
  *                    cost    multiply-adds, loads, bytes between the caches  template_cost.c
- *   block ──> steps          a program of Ansor's space, as a record has it  template_steps.c
+ *   block ──> steps          a program of Ansor's space, as a record has it  template_machine.c
  *
  * A block is the order of Ansor's tiles, SSRSRS, with numbers in it:
  *

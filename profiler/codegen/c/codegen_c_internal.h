@@ -119,7 +119,7 @@ void cd_c_write_tensor_name(const cd_c_writer *g, cd_buf *out, uint32_t tensor, 
  * for loops around it. */
 void cd_c_tokens_close(cd_c_writer *g, uint32_t first);
 
-/* ---- codegen_c_pair.c: pairs of lanes in variables, until a loop or a condition begins or ends
+/* ---- codegen_c_scope.c: pairs of lanes in variables, until a loop or a condition begins or ends
  * ---- */
 /* Forget all; forget what a store overwrites; remember a stored pair that is in variable reg. */
 void cd_c_pair_clear(cd_c_writer *g);

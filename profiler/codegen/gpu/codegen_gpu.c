@@ -208,7 +208,7 @@ static cdmpp_status check_axes(const cd_gpu *g, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* codegen_gpu_kernel.c: finds axes, virtual threads and tensors of the kernel begin .. end-1.
+/* codegen_gpu.c: finds axes, virtual threads and tensors of the kernel begin .. end-1.
  * Errors: EUNSUPPORTED, EREJECTED.
  *
  * The nodes once, then tensors, then the checks. */

@@ -62,7 +62,7 @@ cdmpp_status cd_gpu_sync(cd_gpu *g, cdmpp_err *err);
 /* codegen_gpu_unroll.c: fills unroll[] of the kernel. */
 void cd_gpu_unroll(cd_gpu *g);
 
-/* codegen_gpu_address.c: an element's place in its memory as a sum of terms. */
+/* codegen_gpu_store.c: an element's place in its memory as a sum of terms. */
 #define CD_GPU_MAX_TERM 48
 typedef struct cd_gpu_sum {
     uint32_t n;
@@ -93,7 +93,7 @@ cdmpp_status cd_gpu_write_vector(cd_gpu *g, int32_t k, bool *done, cdmpp_err *er
 cdmpp_status cd_gpu_write_load(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err);
 cdmpp_status cd_gpu_write_element(cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n,
                                   cdmpp_err *err);
-/* codegen_gpu_reduce.c: the allreduce of EVAL node k, and the declaration of its shared memory,
+/* codegen_gpu.c: the allreduce of EVAL node k, and the declaration of its shared memory,
  * whose size is added to *bytes. */
 cdmpp_status cd_gpu_write_allreduce(cd_gpu *g, int32_t k, cdmpp_err *err);
 

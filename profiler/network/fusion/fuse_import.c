@@ -67,7 +67,7 @@ static void take(same_table *t, uint32_t node) {
         for (uint32_t o = 0; o < n->n_out; o++) t->same[n->out[o]] = t->g->node[*s - 1].out[o];
 }
 
-/* fuse_same.c: for each tensor of g the first of those that are made of weights in the same way
+/* fuse_import.c: for each tensor of g the first of those that are made of weights in the same way
  * (operator, operands, attributes), in a: such a weight is there once, however many nodes of the
  * file make it. Others are themselves. Errors: ENOMEM. */
 static cdmpp_status fuse_same_weights(const cd_graph *g, cd_arena *a, uint32_t **same,

@@ -9,7 +9,7 @@
  * arena): the operator becomes an EXTERN node and is listed as unsupported. A result that nobody
  * reads needs no node. To add an operator: a row in one of the tables; one that is a single
  * expression of its operands needs only a line of CD_FUSE_OPS_EXPR (fusion.h) and of `plain`
- * (fuse_import_elementwise.c). Private to the room. */
+ * (fuse_import.c). Private to the room. */
 #ifndef CD_FUSE_IMPORT_INTERNAL_H
 #define CD_FUSE_IMPORT_INTERNAL_H
 #include "profiler/network/fusion/fusion.h"

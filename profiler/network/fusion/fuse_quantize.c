@@ -55,7 +55,7 @@ static bool fits_channels(const cd_fuse_graph *g, const cd_fuse_node *w, uint32_
 }
 
 /* Numbers of 8 bits less zero points that are not one known number, times a scale
- * (fuse_import_quantize.c). */
+ * (fuse_import_nn.c). */
 static bool has_zeros(const cd_fuse_graph *g, const cd_fuse_node *x) {
     const cd_fuse_node *c = x->op == CD_FUSE_OP_MUL ? &g->node[x->in[0]] : x;
     return c->op == CD_FUSE_OP_CAST && g->node[c->in[0]].op == CD_FUSE_OP_SUB &&

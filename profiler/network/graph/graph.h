@@ -35,7 +35,7 @@
 #define CD_GRAPH_NONE UINT32_MAX
 
 /* Kinds of types that networks have and programs do not compute with: reals of 8 and of 4 bits, by
- * TVM's codes (features/expr/dtype.c has their names). */
+ * TVM's codes (features/expr/expr_print.c has their names). */
 enum {
     CD_T_E4M3FN = 10,
     CD_T_E4M3FNUZ = 11,

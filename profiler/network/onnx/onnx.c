@@ -132,7 +132,7 @@ static cdmpp_status unpack_defaults(cd_onnx_reader *r, const ProtobufCMessageUnk
     return *out ? CDMPP_OK : onnx_quota_why(&q, "a function's attribute cannot be read", err);
 }
 
-/* onnx_defaults.c: fill s->absent, the function's default attributes. */
+/* onnx.c: fill s->absent, the function's default attributes. */
 static cdmpp_status onnx_function_defaults(cd_onnx_reader *r, cd_onnx_scope *s,
                                            const CdOnnx__FunctionProto *f, cdmpp_err *err) {
     size_t n = 0;

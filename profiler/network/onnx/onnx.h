@@ -10,7 +10,7 @@
  * ConstantOfShape, If, Loop and Scan: what a Conv or a Slice means is a row of the table in
  * profiler/network/graph/graph_rule.c. A new operator needs no change here, unless its first
  * operand is data that weights stand behind (the lists in onnx_role.c), or an attribute of it holds
- * a tensor (onnx_attr.c). docs/internals/add-an-operator.md shows all the places.
+ * a tensor (onnx_tensor.c). docs/internals/add-an-operator.md shows all the places.
  *
  *   (1) opsets from 7 on; of one that is newer than what is known here operators are taken for what
  *       they were, with a note, and only those that are not known are missing; nodes in any order,
@@ -97,7 +97,7 @@ cdmpp_status cd_onnx_parse(const void *data, size_t n, const char *name, const c
                            CD_KEEP const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err);
 
 /* Append an ONNX file of the graph, in which weights hold made-up numbers. Of operators with
- * attributes only the common ones of image networks are known (onnx_write.c). Errors: EUNSUPPORTED
+ * attributes only the common ones of image networks are known (onnx_writer.c). Errors: EUNSUPPORTED
  * (which operator; several results, a known tensor that is not float32 or int64), ENOMEM. */
 cdmpp_status cd_onnx_write(const cd_graph *g, cd_buf *out, cdmpp_err *err);
 #endif

@@ -82,7 +82,7 @@ uint32_t cd_onnx_expand_cast(cd_expand *x, uint32_t a, cd_dtype t);
 /* Gives result k; more than the node asks for are no error. */
 void cd_onnx_expand_out(cd_expand *x, uint32_t k, uint32_t t);
 
-/* Quantised products (onnx_expand_quantized.c): operands a, b with scales and zero points (absent:
+/* Quantised products (onnx_expand.c): operands a, b with scales and zero points (absent:
  * CD_GRAPH_NONE), in float32. */
 typedef struct cd_onnx_expand_product {
     uint32_t a, b, a_scale, b_scale, a_zero, b_zero, bias;

@@ -136,7 +136,7 @@ cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, in
 /* Inputs, weights and constants that a graph starts from. */
 cdmpp_status cd_onnx_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g,
                             cdmpp_err *err);
-/* ---- onnx_batch.c: axis[i], the dimension of g->input[i] that is the batch. Errors: ENOMEM
+/* ---- onnx_tensor.c: axis[i], the dimension of g->input[i] that is the batch. Errors: ENOMEM
  * ---- */
 /* All attributes in the graph's form, in the scratch arena. Tensors, graphs and types are left out,
  * except ConstantOfShape's value. */

@@ -220,7 +220,7 @@ cdmpp_status cd_program_select_estimate(const cd_workload *w, const cd_program_s
  *           └──────── one line for each group: shapes with -1 where they follow the size, points
  *           n:ms
  *
- *   (1) the table is TSV with the columns that store_table.c imports as "curves": set (the
+ *   (1) the table is TSV with the columns that store_import.c imports as "curves": set (the
  *       network), host, operator, device_id (-1: a processor), varied ((number of dimensions of
  *       each operand), (first operand and dimension that vary)), shape (of the operands), points;
  *       behind them noise, the largest deviation of the repeats of a point over their mean;

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "made_net.h"
 /* all ways to part a set; networks with sets that nobody chose */
-#include "predictor/partition/plan/partition_merge.c"
+#include "predictor/partition/plan/partition_load.c"
 #include "scratch.h"
 
 static const char *model[] = {"tests/golden/model_v1.cdmpp"};
