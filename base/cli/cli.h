@@ -72,7 +72,7 @@ void cd_log_lines(cd_log *log, cd_log_level level, const char *text);
  *       ...
  *
  *   argv  -> row by its long or short name -> checked -> into the struct at its offset
- *   table -> --help, --help=man, --help=bash, --help=zsh
+ *   table -> --help, --help=all, --help=man, --help=bash, --help=zsh
  *
  * (1) "--name=value", "--name value", "-n value", "-nvalue"; flags cluster: "-qj4".
  * (2) No abbreviations: a new option never changes what an old command line means.
@@ -109,6 +109,11 @@ typedef struct cd_option {
     const char *help;
 } cd_option;
 
+/* An option in a line of --help: its name and a shorter text. A list ends with name NULL. */
+typedef struct cd_option_usual {
+    const char *name, *text;
+} cd_option_usual;
+
 /* Parsed values of the options that every command has, and the operands. */
 typedef struct cd_cli_args {
     cd_texts operand;
@@ -120,7 +125,8 @@ typedef struct cd_cli_args {
 } cd_cli_args;
 
 typedef enum cd_cli_help_form {
-    CD_CLI_HELP_TEXT,
+    CD_CLI_HELP_TEXT, /* at most CD_OPTION_HELP_LINES lines */
+    CD_CLI_HELP_ALL,
     CD_CLI_HELP_MAN,
     CD_CLI_HELP_BASH,
     CD_CLI_HELP_ZSH
@@ -144,6 +150,8 @@ typedef struct cd_command {
     const struct cd_command *const *verb; /* its first operand chooses one of these; NULL ends */
     /* Rules between options, after all were read; NULL: none. Errors: EUSAGE. */
     cdmpp_status (*check)(void *to, const cd_cli_args *said, cdmpp_err *err);
+    /* what most people need, for --help; NULL: all options, each cut to a line */
+    const cd_option_usual *usual;
 } cd_command;
 
 /* Fill `to` and `said` (zeroed by the caller) from argv[1..]. With --help, --usage or --version
@@ -171,8 +179,12 @@ static inline bool cd_option_is_list(const cd_option *o) {
     return o->kind == CD_OPTION_FILES || o->kind == CD_OPTION_TEXTS;
 }
 
-/* What to print. --help, 80 columns: */
+/* What to print, 80 columns. --help: all where that is at most CD_OPTION_HELP_LINES lines, else two
+ * lines of the synopsis, what the command does, three examples and the usual options. */
+enum { CD_OPTION_HELP_LINES = 40 };
 void cd_option_help(cd_buf *b, const cd_command *c);
+/* --help=all: synopsis, description, verbs, all options by group, exit codes. */
+void cd_option_help_all(cd_buf *b, const cd_command *c);
 /* The synopsis alone. */
 void cd_option_usage(cd_buf *b, const cd_command *c);
 /* A man page in roff (option_complete.c). */

@@ -206,8 +206,8 @@ static void command_version(cd_buf *b, const char *name, bool json) {
 
 /* --help, --usage, --version: false when none was asked for. */
 static bool answer(const cd_command_run *f, cd_buf *b) {
-    static void (*const form[])(cd_buf *, const cd_command *) = {cd_option_help, cd_option_man,
-                                                                 cd_option_bash, cd_option_zsh};
+    static void (*const form[])(cd_buf *, const cd_command *) = {
+        cd_option_help, cd_option_help_all, cd_option_man, cd_option_bash, cd_option_zsh};
     const cd_cli_args *s = &f->said;
     if (s->help_asked) form[s->help](b, f->command);
     else if (s->usage) cd_option_usage(b, f->command);

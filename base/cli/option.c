@@ -78,8 +78,9 @@ static const cd_option common[] = {
      "Nothing but errors on standard error"},
     {"log-format", 0, "FORM", CD_OPTION_WORD, offsetof(cd_cli_args, log_format), "text|json", 0,
      "Messages on standard error as text or as one JSON object a line"},
-    {"help", 'h', "[FORM]", CD_OPTION_WORD, offsetof(cd_cli_args, help), "text|man|bash|zsh", 0,
-     "Print this text and stop; man: the manual page, bash and zsh: a completion script"},
+    {"help", 'h', "[FORM]", CD_OPTION_WORD, offsetof(cd_cli_args, help), "text|all|man|bash|zsh", 0,
+     "Print help and stop; all: every option, man: the manual page, bash and zsh: a completion "
+     "script"},
     {"usage", 0, NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, usage), NULL, 0,
      "Print the synopsis and stop"},
     {"version", 'V', NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, version), NULL, 0,
@@ -283,7 +284,7 @@ cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to
     return c->check ? c->check(to, said, err) : CDMPP_OK;
 }
 
-/* --help and --usage in 80 columns, and the exit codes that all commands share. Paragraphs of
+/* --help, --help=all and --usage in 80 columns, and the exit codes that all commands share. Paragraphs of
  * `about` are parted by an empty line. */
 
 enum { WIDTH = 80, LEFT = 26 };
@@ -327,18 +328,25 @@ static void wrap(cd_buf *b, const char *text, size_t at, size_t left) {
     cd_buf_puts(b, "\n");
 }
 
-void cd_option_usage(cd_buf *b, const cd_command *c) {
-    for (size_t i = 0; c->use[i]; i++) {
+/* At most `most` lines of the synopsis; how many there are. */
+static size_t put_usage(cd_buf *b, const cd_command *c, size_t most) {
+    size_t n = 0;
+    while (c->use[n]) n++;
+    for (size_t i = 0; i < n && i < most; i++) {
         const char *lead = i ? "   or: " : "usage: ";
         char line[400];
         snprintf(line, sizeof line, "%s %s", c->name, c->use[i]);
         cd_buf_puts(b, lead);
         wrap(b, line, strlen(lead), strlen(lead) + 4);
     }
+    return n;
 }
 
-/* "  -j, --jobs=N" */
-static void put_option(cd_buf *b, const cd_option *o) {
+void cd_option_usage(cd_buf *b, const cd_command *c) { (void)put_usage(b, c, SIZE_MAX); }
+
+/* "  -j, --jobs=N" and what follows it, from column LEFT on: `text` in a line, or NULL, the whole
+ * help. */
+static void put_option(cd_buf *b, const cd_option *o, const char *text) {
     char left[80];
     const char *arg = o->arg ? o->arg : "";
     const char *open = *arg == '[' ? "[=" : *arg ? "=" : "";
@@ -346,7 +354,11 @@ static void put_option(cd_buf *b, const cd_option *o) {
     const int n = snprintf(left, sizeof left, "  %-3s --%s%s%s", o->letter ? dash : "", o->name,
                            open, arg + (*arg == '['));
     if (n < LEFT - 1) cd_buf_putf(b, "%-*s", LEFT, left);
-    else cd_buf_putf(b, "%s\n%*s", left, LEFT, "");
+    else cd_buf_putf(b, "%s%s%*s", left, text ? " " : "\n", text ? 0 : LEFT, "");
+    if (text) {
+        cd_buf_putf(b, "%s\n", text);
+        return;
+    }
     char help[600];
     snprintf(help, sizeof help, "%s%s", o->help, cd_option_is_list(o) ? " (repeatable)" : "");
     wrap(b, help, LEFT, LEFT);
@@ -361,29 +373,96 @@ static void put_exits(cd_buf *b) {
     wrap(b, line, 0, 0);
 }
 
-/* Synopsis, description, verbs, options by group, exit codes. */
-void cd_option_help(cd_buf *b, const cd_command *c) {
+/* A paragraph; the next one or NULL. */
+static const char *put_paragraph(cd_buf *b, const char *p) {
+    char text[1200];
+    const char *end = strstr(p, "\n\n");
+    snprintf(text, sizeof text, "%.*s", end ? (int)(end - p) : (int)strlen(p), p);
+    cd_buf_puts(b, "\n");
+    wrap(b, text, 0, 0);
+    return end ? end + 2 : NULL;
+}
+
+/* The beginning of a text that fits from column `left` to the right edge. */
+static void cut_text(char *out, size_t size, const char *text, size_t left) {
+    const size_t room = WIDTH - 1 - left;
+    size_t n = strlen(text);
+    if (n > room) {
+        for (n = room - 3; n && text[n] != ' '; n--) {
+        }
+        while (n && strchr(" ,;:(", text[n - 1])) n--;
+    }
+    snprintf(out, size, "%.*s%s", (int)n, text, text[n] ? "..." : "");
+}
+
+/* `whole`: texts of several lines. */
+static void put_verbs(cd_buf *b, const cd_command *c, bool whole) {
+    for (size_t i = 0; c->verb && c->verb[i]; i++) {
+        char text[WIDTH];
+        const char *brief = c->verb[i]->brief;
+        cut_text(text, sizeof text, brief, LEFT);
+        cd_buf_putf(b, "%s  %-*s", i ? "" : "\nCommands:\n", LEFT - 2,
+                    strrchr(c->verb[i]->name, ' ') + 1);
+        wrap(b, whole ? brief : text, LEFT, LEFT);
+    }
+}
+
+void cd_option_help_all(cd_buf *b, const cd_command *c) {
     const cd_option *o;
     const char *last = NULL;
     cd_option_usage(b, c);
-    for (const char *p = c->about; p; p = strstr(p, "\n\n"), p = p ? p + 2 : NULL) {
-        char text[1200];
-        const char *end = strstr(p, "\n\n");
-        snprintf(text, sizeof text, "%.*s", end ? (int)(end - p) : (int)strlen(p), p);
-        cd_buf_puts(b, "\n");
-        wrap(b, text, 0, 0);
+    for (const char *p = c->about; p; p = put_paragraph(b, p)) {
     }
-    for (size_t i = 0; c->verb && c->verb[i]; i++) {
-        cd_buf_putf(b, "%s  %-*s", i ? "" : "\nCommands:\n", LEFT - 2,
-                    strrchr(c->verb[i]->name, ' ') + 1);
-        wrap(b, c->verb[i]->brief, LEFT, LEFT);
-    }
+    put_verbs(b, c, true);
     for (size_t i = 0; (o = cd_option_row(c, cd_option_shown(c, i), NULL)); i++) {
         if (!o->help) continue;
         const char *group = cd_option_group(c, cd_option_shown(c, i));
         if (group != last || !i) cd_buf_putf(b, "\n%s:\n", group ? group : "Options");
         last = group;
-        put_option(b, o);
+        put_option(b, o, NULL);
     }
     put_exits(b);
+}
+
+/* ---- --help: what fits a screen ---- */
+enum { SHORT_USES = 2, SHORT_EXAMPLES = 3 };
+
+static void put_usual(cd_buf *b, const cd_command *c) {
+    for (const cd_option_usual *u = c->usual; u && u->name; u++)
+        for (size_t i = 0; i < c->n_row; i++)
+            if (!strcmp(c->row[i].name, u->name)) put_option(b, &c->row[i], u->text);
+    for (size_t i = 0; !c->usual && i < c->n_row; i++) {
+        const cd_option *o = &c->row[cd_option_shown(c, i)];
+        char text[WIDTH];
+        if (!o->help) continue;
+        cut_text(text, sizeof text, o->help, LEFT);
+        put_option(b, o, text);
+    }
+}
+
+static void put_short(cd_buf *b, const cd_command *c) {
+    size_t n_own = 0;
+    for (size_t i = 0; i < c->n_row; i++) n_own += c->row[i].help != NULL;
+    const size_t n = put_usage(b, c, SHORT_USES);
+    if (n > SHORT_USES) cd_buf_putf(b, "   and %zu more: --usage\n", n - SHORT_USES);
+    if (c->about) (void)put_paragraph(b, c->about);
+    put_verbs(b, c, false);
+    for (size_t i = 0; c->example && c->example[2 * i] && i < SHORT_EXAMPLES; i++) {
+        cd_buf_putf(b, "%s  # %s\n  ", i ? "" : "\n", c->example[2 * i]);
+        wrap(b, c->example[2 * i + 1], 2, 6);
+    }
+    cd_buf_putf(b, c->usual ? "\nThe usual options:\n" : "\nOptions:\n");
+    put_usual(b, c);
+    cd_buf_putf(b, "\nAll %zu options%s and the exit statuses: %s --help=all\n", n_own + N_COMMON,
+                c->group ? ", by topic," : "", c->name);
+}
+
+void cd_option_help(cd_buf *b, const cd_command *c) {
+    const size_t begin = b->n;
+    size_t lines = 0;
+    cd_option_help_all(b, c);
+    for (size_t i = begin; i < b->n; i++) lines += b->p[i] == '\n';
+    if (b->oom || lines <= CD_OPTION_HELP_LINES) return;
+    b->n = begin;
+    put_short(b, c);
 }

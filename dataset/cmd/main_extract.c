@@ -109,6 +109,21 @@ static const char *const file[] = {
     "A folder: what a run that was stopped has done. The same command goes on from it.",
     "OUT.skipped.tsv", "The lines that could not be used: file, line, reason.", NULL};
 static const char *const see[] = {"cdmpp-train(1)", "cdmpp-predict(1)", "cdmpp-mpi(1)", NULL};
+static const cd_option_usual usual[] = {
+    {"tasks", "Task definitions: a file or a folder"},
+    {"out", "Data set to write (HDF5)"},
+    {"device", "Device of records that name none"},
+    {"jobs", "Threads (default: one per CPU)"},
+    {"ids", "Keep an identity of each program too"},
+    {"shard", "Only the I-th of N parts of the input"},
+    {"strict", "Stop at the first line that cannot be used"},
+    {"merge", "Join data sets into one"},
+    {"merge-copies", "Join data sets of --ids, each program once"},
+    {"print", "Show the program of a record"},
+    {"list-columns", "Explain the feature columns"},
+    {NULL, NULL},
+};
+
 static const cd_command self = {"cdmpp-extract",
                                 "turn measure logs into a data set of features and labels",
                                 use,
@@ -128,7 +143,8 @@ static const cd_command self = {"cdmpp-extract",
                                 file,
                                 see,
                                 NULL,
-                                check};
+                                check,
+                                usual};
 
 static cdmpp_status extract_here(const cd_extract *x, const void *ctx, cd_extract_stats *s,
                                  cdmpp_err *err) {

@@ -248,7 +248,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
 }
 
 int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *ranks) {
-    cd_main_options o = {.config_of = -1, .ranks = ranks};
+    cd_main_options o = {.config_of = -1, .ranks = ranks, NULL};
     return cd_command_main(command, argc, argv, &o, run);
 }
 
@@ -497,6 +497,21 @@ static const char *const file[] = {
     "PREFIX/share/doc/cdmpp/", "The documents that the texts of options name.", NULL};
 static const char *const see[] = {"cdmpp-extract(1)", "cdmpp-predict(1)", "cdmpp-mpi(1)", NULL};
 
+static const cd_option_usual usual[] = {
+    {"out", "Model file to write"},
+    {"set", "Override a key (repeatable)"},
+    {"jobs", "Threads (default: one per CPU)"},
+    {"report", "Write a page about the training"},
+    {"checkpoint", "Go on there after an interruption"},
+    {"finetune", "Start from the networks of that model"},
+    {"choose", "Choose K programs to measure on a new device"},
+    {"autotune", "Search the space of configurations"},
+    {"print-config", "Print the merged configuration"},
+    {"doc-config", "Explain all keys"},
+    {"verbose", "A line for every round"},
+    {NULL, NULL},
+};
+
 const cd_command cd_main_train_options = {
     "cdmpp-train", "train a latency model from a configuration",
     use,           about,
@@ -504,7 +519,7 @@ const cd_command cd_main_train_options = {
     group,         "*.yaml|*.yml",
     example,       file,
     see,           NULL,
-    check};
+    check,         usual};
 const cd_command cd_main_train_options_mpi = {
     "cdmpp-mpi train",
     "train a model: members, or slices of a network's batches, dealt out",
@@ -521,7 +536,8 @@ const cd_command cd_main_train_options_mpi = {
     NULL,
     see,
     NULL,
-    check};
+    check,
+    NULL};
 
 /* cdmpp-train --autotune and --trial (docs/reference/autotune.md): calls learner/hpo, prints each
  * result as it comes. */

@@ -171,6 +171,23 @@ static const char *const example[] = {
     "cdmpp-profile --list-ops --model-source onnx --network net.onnx --batch 8",
     NULL};
 static const char *const see[] = {"cdmpp-extract(1)", "cdmpp-train(1)", NULL};
+static const cd_option_usual usual[] = {
+    {"tasks", "Task definitions: a file or a folder"},
+    {"network", "An ONNX file or a name"},
+    {"out", "The file that grows"},
+    {"target", "Target: llvm, cuda, opencl"},
+    {"threads", "Threads of a program on a CPU"},
+    {"trials", "Programs of a task"},
+    {"limit", "At most N records"},
+    {"describe-device", "Describe this machine"},
+    {"measure", "With --describe-device: measure it"},
+    {"ops", "Measure a network by operators"},
+    {"list-tasks", "The tasks of a network"},
+    {"host", "Measure there, by ssh"},
+    {"store", "The store of measurements"},
+    {NULL, NULL},
+};
+
 static const cd_command self = {
     "cdmpp-profile",
     "measure tensor programs",
@@ -222,7 +239,8 @@ static const cd_command self = {
     NULL,
     see,
     NULL,
-    check};
+    check,
+    usual};
 
 /* ---- shared by the modes ---- */
 cdmpp_status cd_main_profile_logs_check(const cd_main_profile *o, const char *none,

@@ -13,7 +13,7 @@
 
 /* A program of its own each: what it takes, its own help says. */
 #define VERB(v, brief)                                                                             \
-    { "cdmpp " v, brief, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+    { "cdmpp " v, brief, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 static const cd_command program[] = {
     VERB("replay", "latency of a network or a language model on a device"),
     VERB("tune", "search for fast schedules here; calibrate the model for this machine"),
@@ -25,9 +25,9 @@ static const cd_command program[] = {
     VERB("mpi", "extract and train with several processes, where it was built with Open MPI"),
 };
 enum { N_PROGRAM = sizeof program / sizeof *program };
-static const cd_command *const verb[] = {&program[0], &program[1], &program[2],
-                                         &program[3], &program[4], &program[5],
-                                         &program[6], &program[7], NULL};
+static const cd_command *const verb[] = {&program[0], &program[1], &program[2], &program[3],
+                                         &program[4], &program[5], &program[6], &program[7],
+                                         NULL,        NULL};
 
 static const char *const use[] = {"[--json]", "COMMAND [ARGUMENT...]", NULL};
 static const char *const example[] = {"This machine, and the latency of five networks on it",
@@ -56,6 +56,7 @@ static const cd_command self = {
     NULL,
     see,
     verb,
+    NULL,
     NULL};
 
 static const char *name_of(size_t k) { return strrchr(program[k].name, ' ') + 1; }

@@ -241,6 +241,16 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     return cd_partition_check(&r->plan, err);
 }
 
+static const cd_option_usual usual[] = {
+    {"network", "An ONNX file or a name"},
+    {"devices", "Devices of this machine: cpu0,ocl0"},
+    {"cost-model", "Cost model (default: the installed one)"},
+    {"compare", "Print all baselines"},
+    {"run", "Measure the plan here, and the others"},
+    {"html", "Write a page"},
+    {NULL, NULL},
+};
+
 static const cd_command self = {
     "cdmpp-partition",
     "plan which device runs which part of a network",
@@ -262,7 +272,8 @@ static const cd_command self = {
     NULL,
     see,
     verb,
-    check};
+    check,
+    usual};
 
 /* ---- the whole ---- */
 

@@ -44,7 +44,7 @@ const cd_main_partition_verb cd_main_partition_correlate = {
      "given all other settings) and Pearson's correlation, strongest first; of strong settings the "
      "turning point: where the law through the medians turns, or, where the time "
      "falls, from which value on more does not pay (within 5 % of its last).",
-     table, sizeof table / sizeof *table, group, "*.csv", example, NULL, NULL, NULL, check}};
+     table, sizeof table / sizeof *table, group, "*.csv", example, NULL, NULL, NULL, check, NULL}};
 
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     const request *o = to;

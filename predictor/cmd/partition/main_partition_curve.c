@@ -83,7 +83,7 @@ const cd_main_partition_verb cd_main_partition_curve = {
      "Tables: what cdmpp-profile curves writes, or CSV with the columns size and seconds; with a "
      "column curve, several.",
      table, sizeof table / sizeof *table, group, "*.tsv|*.csv|*.xz", example, NULL, see, NULL,
-     check}};
+     check, NULL}};
 
 static void on_skip(void *log, const cdmpp_err *why) { cd_log_err(log, CD_LOG_WARNING, why); }
 

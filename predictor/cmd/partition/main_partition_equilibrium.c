@@ -39,7 +39,8 @@ const cd_main_partition_verb cd_main_partition_equilibrium = {
      "seconds to bring the input there. JSON: "
      "{\"devices\": [...], \"operators\": [{\"name\", \"seconds\": [...], \"transfer\": [...]}]}, "
      "null: cannot be.",
-     table, sizeof table / sizeof *table, group, "*.csv|*.json", example, NULL, NULL, NULL, check}};
+     table, sizeof table / sizeof *table, group, "*.csv|*.json", example, NULL, NULL, NULL, check,
+     NULL}};
 
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     const request *o = to;

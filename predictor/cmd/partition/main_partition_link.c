@@ -90,7 +90,8 @@ const cd_main_partition_verb cd_main_partition_link = {
      "writes a description that plans are made with.\n\n"
      "show: prints such a file, or a file of links alone.\n\n"
      "fit: makes a link of measured pairs, a CSV table with the columns bytes and seconds.",
-     table, sizeof table / sizeof *table, group, "*.json|*.csv", example, NULL, see, NULL, check}};
+     table, sizeof table / sizeof *table, group, "*.json|*.csv", example, NULL, see, NULL, check,
+     NULL}};
 
 static cdmpp_status print(const request *r, const cd_machine *m, const cd_link_error *error,
                           cdmpp_err *err) {

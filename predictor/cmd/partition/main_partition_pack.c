@@ -149,7 +149,7 @@ const cd_main_partition_verb cd_main_partition_pack = {
      "that each have their list of calls and wait for each other only where one needs the "
      "other's result. The exit status is 3 when lines of schedule databases or logs could not be "
      "used, and when results differ.",
-     table, sizeof table / sizeof *table, group, "*.csv", example, NULL, NULL, NULL, check}};
+     table, sizeof table / sizeof *table, group, "*.csv", example, NULL, NULL, NULL, check, NULL}};
 
 static cdmpp_status pack_table(cd_command_run *r, const char *path, uint32_t units,
                                cdmpp_err *err) {

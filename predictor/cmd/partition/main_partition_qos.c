@@ -81,7 +81,8 @@ const cd_main_partition_verb cd_main_partition_qos = {
      "admitted already would be in time if each took its upper time beside the worst company: the "
      "end of the interval, or the quantile by --risk. Printed are, for each policy, the queries "
      "admitted and late, those in time per second, and quantiles of the latency.",
-     table, sizeof table / sizeof *table, group, "*.csv|*.json", example, NULL, NULL, NULL, check}};
+     table, sizeof table / sizeof *table, group, "*.csv|*.json", example, NULL, NULL, NULL, check,
+     NULL}};
 
 static cdmpp_status contention_of(request *r, cd_corun_table *pairs, cd_qos_file *f,
                                   cdmpp_err *err) {

@@ -101,7 +101,7 @@ const cd_main_partition_verb cd_main_partition_together = {
      "With --tasks the times are measured here, of programs of records, and --run also runs the "
      "answer: each program with its threads on processors of its own, against one after the other. "
      "The exit status is 3 when a program fails with some number of threads.",
-     table, sizeof table / sizeof *table, group, "*.csv", example, NULL, NULL, NULL, check}};
+     table, sizeof table / sizeof *table, group, "*.csv", example, NULL, NULL, NULL, check, NULL}};
 
 static cdmpp_status of_table(cd_command_run *r, const request *o, cdmpp_err *err) {
     cd_cotune_table t = {0};

@@ -285,6 +285,21 @@ static const char *const example[] = {
     "cdmpp-predict --cost-model epyc.cdmpp --info",
     NULL};
 static const char *const see[] = {"cdmpp-train(1)", "cdmpp-extract(1)", NULL};
+static const cd_option_usual usual[] = {
+    {"cost-model", "Cost model (default: the installed one)"},
+    {"tasks", "Task definitions: a file or a folder"},
+    {"device", "Device of records that name none"},
+    {"eval", "Also the measured time and the error"},
+    {"measured", "Programs measured on the same device"},
+    {"explain", "Where the time of a program goes"},
+    {"operators", "The files are tables of operators"},
+    {"stream", "Answer requests on standard input"},
+    {"jobs", "Threads (default: one per CPU)"},
+    {"info", "What the model is"},
+    {"export", "Write the model in another form"},
+    {NULL, NULL},
+};
+
 static const cd_command self = {
     "cdmpp-predict",
     "predict the latency of every record of measure logs",
@@ -313,7 +328,8 @@ static const cd_command self = {
     NULL,
     see,
     NULL,
-    check};
+    check,
+    usual};
 
 enum { CACHE = 65536 };
 

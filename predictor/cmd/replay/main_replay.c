@@ -274,24 +274,39 @@ static const char *const use[] = {
 static const char *const example[] = {
     "The latency of an ONNX file on this machine",
     "cdmpp-replay my.onnx",
-    "Measured networks, predicted from the best schedules of a log",
-    "cdmpp-replay --graph e2e.json --cost-model m.cdmpp --tasks network_info --records "
-    "measure_records/zen5 --measured",
-    "A table over devices and batches, and a page",
-    "cdmpp-replay --network resnet-50 --cost-model gpus.cdmpp --cost-model zen5.cdmpp --device "
-    "v100,k80,zen5 --batch 1,4,8 --html r50.html",
+    "On other devices, for several batch sizes, and a page",
+    "cdmpp-replay my.onnx --device a100,t4 --batch 1,4,8 --html page.html",
+    "A language model on eight GPUs",
+    "cdmpp-replay config.json --gpu h100 --tp 8 --concurrency 8,32",
     "The cheapest under 20 ms",
     "cdmpp-replay --network net.onnx --cost-model gpus.cdmpp --device v100,k80 --batch 1,8 "
     "--prices prices.csv --deadline-ms 20",
-    "A language model on eight GPUs",
-    "cdmpp-replay --llm config.json --gpu h100 --tp 8 --concurrency 8,32 --cost-model llm.cdmpp "
-    "--measured tables/h100",
+    "Measured networks, predicted from the best schedules of a log",
+    "cdmpp-replay --graph e2e.json --cost-model m.cdmpp --tasks network_info --records "
+    "measure_records/zen5 --measured",
     "Were convolutions twice as fast",
     "cdmpp-replay --network resnet-50 --cost-model m.cdmpp --device v100 --what-if "
     "'op=Conv*,scale=0.5'",
     NULL};
 static const char *const see[] = {"cdmpp-predict(1)", "cdmpp-tune(1)", "cdmpp-profile(1)", NULL};
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err);
+static const cd_option_usual usual[] = {
+    {"network", "An ONNX file or a name"},
+    {"list-networks", "Names of networks that are built in"},
+    {"device", "Devices (default: this machine)"},
+    {"list-devices", "Names of devices"},
+    {"batch", "Batch sizes: 1,8 or 1..64"},
+    {"dim", "Value of a symbolic dimension"},
+    {"cost-model", "Cost model (default: the installed one)"},
+    {"training", "An iteration of training"},
+    {"run", "Also measure it on this machine"},
+    {"ops", "A line for each operator"},
+    {"html", "Write a page"},
+    {"llm", "Latency of serving a language model"},
+    {"gpu", "GPUs of --llm"},
+    {NULL, NULL},
+};
+
 static const cd_command self = {
     "cdmpp-replay",
     "predict the latency of whole networks",
@@ -321,7 +336,8 @@ static const cd_command self = {
     NULL,
     see,
     NULL,
-    check};
+    check,
+    usual};
 
 /* ---- options ---- */
 /* In the unit of the library: the number times `scale`. */

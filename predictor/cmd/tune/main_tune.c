@@ -536,6 +536,22 @@ static const char *const example[] = {
     "measure_records/v100",
     NULL};
 static const char *const see[] = {"cdmpp-profile(1)", "cdmpp-train(1)", "cdmpp-predict(1)", NULL};
+static const cd_option_usual usual[] = {
+    {"network", "An ONNX file or a name"},
+    {"tasks", "Task definitions"},
+    {"task", "Only this task"},
+    {"target", "Target of the programs: llvm, cuda, opencl"},
+    {"threads", "Threads of a program on a CPU"},
+    {"cost-model", "Cost model that guides the search"},
+    {"tuner", "Search method (--list-tuners)"},
+    {"trials", "Measurements of all tasks together"},
+    {"seconds", "End after so long"},
+    {"out", "The log that grows"},
+    {"best", "Write the best record of each task"},
+    {"emit", "Write the best programs as source"},
+    {NULL, NULL},
+};
+
 static const cd_command self = {
     "cdmpp-tune",
     "search fast schedules",
@@ -568,7 +584,8 @@ static const cd_command self = {
     NULL,
     see,
     NULL,
-    check};
+    check,
+    usual};
 
 /* ---- run ---- */
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {

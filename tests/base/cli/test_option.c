@@ -248,7 +248,7 @@ TEST(older_names_are_read_and_not_shown) {
                           .about = "",
                           .row = row,
                           .n_row = 2};
-    void (*const text[])(cd_buf *, const cd_command *) = {cd_option_help, cd_option_man,
+    void (*const text[])(cd_buf *, const cd_command *) = {cd_option_help_all, cd_option_man,
                                                           cd_option_bash, cd_option_zsh};
     char *words[] = {"older", "--net-file=a", NULL}, *wrong[] = {"older", "--net-fil=a", NULL};
     cd_cli_args said = {0};
@@ -290,6 +290,63 @@ static void help_has_all_and_fits(void **s) {
     cd_buf_free(&b);
 }
 
+/* Two hundred options: all of them in --help=all, a screen in --help. */
+TEST(help_of_many_options_is_a_screen) {
+    enum { MANY = 200 };
+    static char name[MANY][16];
+    cd_option row[MANY];
+    for (int k = 0; k < MANY; k++) {
+        snprintf(name[k], sizeof name[k], "option-%d", k);
+        row[k] = (cd_option){
+            name[k], 0,    "N", CD_OPTION_TEXT,
+            AT(out), NULL, 0,   "Some words of a longer text, more than a line of the help holds"};
+    }
+    static const cd_option_usual usual[] = {
+        {"option-7", "Seven"}, {"option-150", "Other"}, {NULL, NULL}};
+    static const char *const forms[] = {"A", "B", "C", NULL};
+    static const char *const examples[] = {"First",  "many a", "Second", "many b", "Third",
+                                           "many c", "Fourth", "many d", NULL};
+    cd_command c = {.name = "many",
+                    .brief = "has many",
+                    .use = forms,
+                    .about = "One.\n\nTwo.",
+                    .row = row,
+                    .n_row = MANY,
+                    .example = examples,
+                    .usual = usual};
+    cd_buf b = {0};
+    cd_option_help(&b, &c);
+    assert_string_equal(b.p, "usage: many A\n"
+                             "   or: many B\n"
+                             "   and 1 more: --usage\n"
+                             "\n"
+                             "One.\n"
+                             "\n"
+                             "  # First\n"
+                             "  many a\n"
+                             "  # Second\n"
+                             "  many b\n"
+                             "  # Third\n"
+                             "  many c\n"
+                             "\n"
+                             "The usual options:\n"
+                             "      --option-7=N        Seven\n"
+                             "      --option-150=N      Other\n"
+                             "\n"
+                             "All 206 options and the exit statuses: many --help=all\n");
+    cd_buf_clear(&b);
+    cd_option_help_all(&b, &c);
+    for (int k = 0; k < MANY; k++) assert_true(holds(&b, "--", name[k], "=N"));
+    c.usual = NULL; /* each option is a line then, its text cut at a word */
+    c.n_row = 20;
+    cd_buf_clear(&b);
+    cd_option_help(&b, &c);
+    assert_non_null(strstr(
+        b.p,
+        "      --option-19=N       Some words of a longer text, more than a line of the...\n"));
+    cd_buf_free(&b);
+}
+
 TEST(help_is_laid_out) {
     cd_buf b = {0};
     cd_option_help(&b, &demo);
@@ -323,8 +380,8 @@ TEST(help_is_laid_out) {
              "  -q, --quiet             Nothing but errors on standard error\n"
              "      --log-format=FORM   Messages on standard error as text or as one JSON\n"
              "                          object a line\n"
-             "  -h, --help[=FORM]       Print this text and stop; man: the manual page, bash\n"
-             "                          and zsh: a completion script\n"
+             "  -h, --help[=FORM]       Print help and stop; all: every option, man: the\n"
+             "                          manual page, bash and zsh: a completion script\n"
              "      --usage             Print the synopsis and stop\n"
              "  -V, --version           Print the version, also of the libraries in use, and\n"
              "                          stop\n"
@@ -348,8 +405,8 @@ TEST(help_is_laid_out) {
              "  -q, --quiet             Nothing but errors on standard error\n"
              "      --log-format=FORM   Messages on standard error as text or as one JSON\n"
              "                          object a line\n"
-             "  -h, --help[=FORM]       Print this text and stop; man: the manual page, bash\n"
-             "                          and zsh: a completion script\n"
+             "  -h, --help[=FORM]       Print help and stop; all: every option, man: the\n"
+             "                          manual page, bash and zsh: a completion script\n"
              "      --usage             Print the synopsis and stop\n"
              "  -V, --version           Print the version, also of the libraries in use, and\n"
              "                          stop\n"
@@ -494,5 +551,6 @@ TEST(exits_are_all_told) {
 
 TESTS(NULL, NULL, spellings, operands_and_lists, what_was_given, any_allocation_may_fail,
       common_rows, mistakes, outputs_are_no_inputs, older_names_are_read_and_not_shown,
-      help_has_all_and_fits, help_is_laid_out, man_has_all_and_is_roff, bash_completes,
-      zsh_reads_it, names_are_of_one_row, exits_are_all_told)
+      help_has_all_and_fits, help_of_many_options_is_a_screen, help_is_laid_out,
+      man_has_all_and_is_roff, bash_completes, zsh_reads_it, names_are_of_one_row,
+      exits_are_all_told)

@@ -8,5 +8,5 @@ same cdmpp-replay --network matmul --cost-model "$M" --device zen5-avx2 --trials
 same cdmpp-tune --network matmul --space-dump
 same cdmpp-partition --network matmul --cost-model "$M" --as zen5-avx2 --devices cpu0,cpu1 --trials 2
 same cdmpp-partition pack --network matmul --cost-model "$M" --as zen5-avx2 --units 2 --trials 2
-for c in profile replay tune partition; do cdmpp-$c --help | grep -c -e '--batch-size'; done
+for c in profile replay tune partition; do cdmpp-$c --help=all | grep -c -e '--batch-size'; done
 exit 0

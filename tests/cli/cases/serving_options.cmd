@@ -108,7 +108,7 @@ ask --gpu h100 --sweep --tp 1,3 --concurrency 1 >out.txt
 echo "sweep: $?"
 ask --gpu h100 --tp 1,3 --concurrency 1 >out.txt
 echo "answers: $?"
-cdmpp-replay --help | tr -s ' \n' ' ' | grep -c 'refused some configurations, but not with --sweep'
+cdmpp-replay --help=all | tr -s ' \n' ' ' | grep -c 'refused some configurations, but not with --sweep'
 printf 'isl,osl\n100,4\n30,8\n0,3\n' >load.csv
 ask --gpu h100 --load load.csv --concurrency 2 --json >out.json 2>err.txt
 echo "exit $?"
