@@ -10,9 +10,11 @@
 set -u
 cd "$(dirname "$0")/.."
 . scripts/tied.sh
+. scripts/compile_once.sh
 MODE=${MODE:-release} B=${B:-build/${MODE:-release}} JOBS=${JOBS:-$(nproc)} LIMIT_S=${LIMIT_S:-5400} # of a step: for what hangs; a loaded machine is slow
 export MODE B LC_ALL=C OMP_WAIT_POLICY=passive # threads that spin take the processor from those that they wait for
 unset MAKEFLAGS MFLAGS # of the make that calls; settings come through the environment
+compile_once
 pass=0 fail=0 skip=0
 log=$B/check.log
 mkdir -p "$B"

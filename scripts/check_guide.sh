@@ -26,7 +26,7 @@ mkdir -p "$work/run/build/quickstart"
 ln -s "$ROOT/examples" "$ROOT/configs" "$ROOT/scripts" "$work/run/"
 ln -s "$B" "$work/run/build/release"
 PATH=$B:$PATH XDG_CACHE_HOME=$work/cache CC=${CC:-gcc}
-export PATH XDG_CACHE_HOME CC LC_ALL=C CDMPP_TEST_NOISE=0,0 # as tests/cli/run.sh
+export PATH XDG_CACHE_HOME CC LC_ALL=C CDMPP_TEST_NOISE=0,0 CDMPP_TEST_TRIAD_MB=4 # as tests/cli/run.sh
 cd "$work/run" || exit 1
 
 # What quickstart leaves, from few records and rounds.

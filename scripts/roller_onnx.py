@@ -31,7 +31,7 @@ def attribute(name, v):
 
 class Onnx:
     def __init__(self, name, shape):
-        self.name, self.body, self.count, self.shape, self.made = name, b"", 0, {"x": tuple(shape)}, {}
+        self.name, self.body, self.count, self.shape, self.made = name, bytearray(), 0, {"x": tuple(shape)}, {}
         self.body += text(11, self.value("x"))
     def value(self, name):
         dims = b"".join(text(1, number(1, d)) for d in self.shape[name])
@@ -52,7 +52,7 @@ class Onnx:
         self.shape[name] = tuple(shape)
         return name
     def write(self, folder, result):
-        graph = self.body + text(2, self.name) + text(12, self.value(result))
+        graph = bytes(self.body) + text(2, self.name) + text(12, self.value(result))
         with open(os.path.join(folder, self.name + ".onnx"), "wb") as f:
             f.write(number(1, 8) + text(7, graph) + text(8, text(1, "") + number(2, 13)))
 

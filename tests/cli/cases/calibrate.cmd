@@ -4,8 +4,7 @@
 export XDG_CACHE_HOME=$PWD/cache
 unset CDMPP_DEFAULT_MODEL
 exec 2>&1
-cdmpp-extract -q --tasks "$K" --out a.h5 "$LOGS" || [ $? -eq 3 ] || exit
-cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[]' --set train.rounds=10 --set model.members='[program]' --out m.cdmpp >/dev/null || exit
+small_model || exit
 args="--seconds 3600 --trials 18 --budget-ms 1 --timeout 100 --build-timeout 100 --network squeezenet-1.1 --input-size 32 --cost-model m.cdmpp --device zen5-avx512 --run-networks none"
 cal() { cdmpp-tune calibrate $args "$@"; }
 told() { grep -o '"\(measured_now\|repeated_now\|programs\|measured\|pairs\|unusable\|out\|records\)":[^,}]*' | tr '\n' ' '; echo; }

@@ -4,8 +4,7 @@
 export XDG_CACHE_HOME=$PWD/cache CC=gcc
 unset CDMPP_DEFAULT_MODEL
 exec 2>&1
-cdmpp-extract -q --tasks "$K" --out a.h5 "$LOGS" || [ $? -eq 3 ] || exit
-cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[]' --set train.rounds=10 --set model.members='[program]' --out m.cdmpp >/dev/null || exit
+small_model || exit
 # what says that it is a board, and makes its times up of the text of the program; with a file `weak` it goes after three answers and does not come back before `gone` does
 cat >board.sh <<'X'
 [ -e gone ] && exit 1

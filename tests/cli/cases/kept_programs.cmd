@@ -1,5 +1,5 @@
 # programs: rows, trees and sources of fixed records, and the schedules that a seed draws
-# Long: no sanitizer.
+# Long: no sanitizer, one processor.
 . "$T/lib.sh"
 for l in 1 13 41 66 86; do
     kept "rows $l" cdmpp-extract --tasks "$K" --print "$HELD:$l"

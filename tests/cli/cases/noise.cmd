@@ -7,7 +7,7 @@ exec 2>&1
 names() { sed -E 's/\([a-z0-9_]+\)/(NAME)/'; }
 describe() { cdmpp-profile --describe-device --measure "$@" 2>&1 | grep '^# \|error' | names; }
 echo "--- a description"
-describe
+CDMPP_TEST_TRIAD_MB=${CDMPP_TEST_CPU:+4} describe # here with the arrays that users have
 CDMPP_TEST_NOISE=0.02,0.4 describe --keep-noisy
 cdmpp-profile --describe-device --keep-noisy
 echo "--- links"

@@ -1,5 +1,5 @@
 # plans of a network: tables, JSON, plan files, pages; what splitting may not do; plan files that are wrong
-# Long: no sanitizer.
+# Long: no sanitizer, one processor.
 . "$T/lib.sh"
 unset CDMPP_MODELS
 exec 2>&1

@@ -1,5 +1,5 @@
 # a plan run here: two threads on two processors, times and values; a device that fails, one that slows down
-# Long: no sanitizer.
+# Long: no sanitizer, one processor.
 unset CDMPP_MODELS
 exec 2>&1
 [ "$(nproc)" -ge 2 ] || { sed '$d' "$ROOT/tests/cli/cases/partition_run.expect"; exit; }

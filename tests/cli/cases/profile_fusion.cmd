@@ -4,9 +4,10 @@ plant() { printf '{"schema":"cdmpp.fusion_rules/1","rules":[%s]}\n' "$1" >plante
 rule() { printf '{"first":"%s","second":"%s","fused":%s}' "$1" "$2" "$3"; }
 plant "$(rule Conv Relu true),$(rule Relu Add true),$(rule Add Relu true),$(rule Relu '*' false),$(rule Relu Relu false),$(rule Add Add true),$(rule Conv Add false),$(rule Add '*' true)"
 cat >runtime <<'X'
-n=$(cdmpp-profile --list-tasks --layout nchw --model-source onnx --network "$1" --fusion-rules planted.json --json 2>/dev/null | grep -o '"weight": [0-9]*' | awk '{ n += $2 } END { print n }')
+kept=programs.$(cksum <"$1" | tr ' ' .) # the same network is run many times: its programs are counted once
+[ -s "$kept" ] || cdmpp-profile --list-tasks --layout nchw --model-source onnx --network "$1" --fusion-rules planted.json --json 2>/dev/null | grep -o '"weight": [0-9]*' | awk '{ n += $2 } END { print n }' >"$kept"
 echo "a run of $1"
-echo "${n}e-3"
+echo "$(cat "$kept")e-3"
 X
 ask() { cdmpp-profile fusion detect --backend command --command 'sh ./runtime "$1"' --operators Conv,Relu,Add "$@"; }
 ask --out rules.json; echo "status $?"

@@ -3,8 +3,7 @@
 . "$T/lib.sh"
 unset CDMPP_MODELS
 exec 2>&1
-cdmpp-extract -q --tasks "$K" --out a.h5 "$LOGS" || [ $? -eq 3 ] || exit
-cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[]' --set train.rounds=10 --set model.members='[program]' --out m.cdmpp >/dev/null || exit
+small_model || exit
 replay() { cdmpp-replay --cost-model m.cdmpp --cache '' --device zen5 -q "$@"; }
 squeeze() { replay --network squeezenet-1.1 --trials 4 "$@"; }
 # which sizes, in which order, and which of them were estimated; times are the compiler's as much as ours

@@ -4,8 +4,7 @@
 export XDG_CACHE_HOME=$PWD/cache
 unset CDMPP_MODELS
 exec 2>&1
-cdmpp-extract -q --tasks "$K" --out a.h5 "$LOGS" || [ $? -eq 3 ] || exit
-cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[]' --set train.rounds=10 --set model.members='[program]' --out m.cdmpp >/dev/null || exit
+small_model || exit
 cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[zen5-avx2]' --set train.rounds=10 --set model.members='[program]' --out one.cdmpp >/dev/null || exit
 replay() { cdmpp-replay --network mobilenet-v2 --input-size 32 --trials 8 "$@"; }
 shape() { sed -E 's/ [0-9.]+(e[-+]?[0-9]+)? (us|ms|s)/ T/g; s/ +/ /g; s/ T [0-9.]+/ T R/; s/ [0-9.]+ MiB/ M/; s/[0-9.]+ times shorter/F times shorter/g'; }
