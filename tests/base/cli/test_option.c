@@ -39,18 +39,25 @@ static const char *const use[] = {"[OPTION...] FILE...", "--dir DIR", NULL};
 static const char *const titles[] = {"First", "Second"};
 static const char *const example[] = {"One", "x --out a\n.b 'c' \\d", NULL};
 static const char *const see[] = {"y(1)", "z(5)", NULL};
-static const cd_command demo = {"de-mo",       "do nothing",
-                                use,           "First paragraph.\n\n'Second' paragraph.",
-                                rows,          sizeof rows / sizeof *rows,
-                                titles,        "*.json",
-                                example,       example,
-                                see,           NULL,
-                                no_strict_form};
-static const cd_command sub = {"up do", "a verb", use,  "Text.", rows, 3,   NULL,
-                               "",      NULL,     NULL, NULL,    NULL, NULL};
+static const cd_command demo = {"de-mo",
+                                "do nothing",
+                                use,
+                                "First paragraph.\n\n'Second' paragraph.",
+                                rows,
+                                sizeof rows / sizeof *rows,
+                                titles,
+                                "*.json",
+                                example,
+                                example,
+                                see,
+                                NULL,
+                                no_strict_form,
+                                NULL};
+static const cd_command sub = {"up do", "a verb", use,  "Text.", rows, 3,    NULL,
+                               "",      NULL,     NULL, NULL,    NULL, NULL, NULL};
 static const cd_command *const verbs[] = {&sub, NULL};
-static const cd_command up = {"up", "has verbs", use,  "Text.", NULL,  0,   NULL,
-                              NULL, NULL,        NULL, see,     verbs, NULL};
+static const cd_command up = {"up", "has verbs", use,  "Text.", NULL,  0,    NULL,
+                              NULL, NULL,        NULL, see,     verbs, NULL, NULL};
 
 /* ---- parsing ---- */
 typedef struct {
