@@ -284,8 +284,8 @@ cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to
     return c->check ? c->check(to, said, err) : CDMPP_OK;
 }
 
-/* --help, --help=all and --usage in 80 columns, and the exit codes that all commands share. Paragraphs of
- * `about` are parted by an empty line. */
+/* --help, --help=all and --usage in 80 columns, and the exit codes that all commands share.
+ * Paragraphs of `about` are parted by an empty line. */
 
 enum { WIDTH = 80, LEFT = 26 };
 

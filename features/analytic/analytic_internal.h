@@ -241,7 +241,7 @@ void cd_facts_reuse_traffic(cd_an *w, int64_t granule, const double *cap, uint32
                             double *fetch, double *back);
 void cd_facts_core_count(cd_an *w);
 
-/* ---- GPU programs: facts_gpu.c, facts_gpu_core.c, facts_gpu_warp.c, facts_gpu.c,
+/* ---- GPU programs: facts_gpu.c, facts_gpu_core.c, facts_gpu_core.c, facts_gpu.c,
  * facts_gpu.c ----
  *
  *   attr blockIdx.x 1792         a kernel: its axes, the sums of its facts
@@ -322,8 +322,6 @@ void cd_facts_gpu_probe(cd_an_gpu *g, const cd_an_raw *r, cd_an_gpu_touch *out);
 /* Distinct sectors of an access by `n` blocks that follow each other, in the mean; loops outside of
  * AST node `home` stand still. */
 double cd_facts_gpu_sectors(const cd_an_gpu *g, const cd_an_raw *r, double n, int32_t home);
-/* The vector loop around; NULL: none. */
-const cd_an_gpu_loop *cd_facts_gpu_vector(const cd_an_gpu *g);
 static inline bool cd_an_gpu_is_block(uint8_t axis) {
     return axis && cd_ast_tag_rank((cd_ast_tag)(axis - 1)) == 0;
 }

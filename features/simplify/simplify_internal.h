@@ -225,8 +225,6 @@ static inline bool cd_call_is(const cd_expr *e, const char *name) {
     return e->op == CD_CALL && strcmp(e->u.name, name) == 0;
 }
 
-/* ---- simplify.c ---- */
-
 cd_bound cd_const_int_bound(cd_analyzer *a, const cd_expr *e); /* TVM's const_int_bound of e */
 cd_bound cd_const_int_bound_type(cd_dtype t);                  /* all values of a type */
 cd_modular cd_modular_set(cd_analyzer *a, const cd_expr *e);   /* TVM's modular_set of e */

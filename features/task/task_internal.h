@@ -80,8 +80,6 @@ cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, cons
                                           const int64_t *weight, uint32_t n, cdmpp_err *err);
 
 /* The readers; `scratch` of the registry is theirs. */
-cdmpp_status cd_task_pickle_load(cd_task_registry *t, const char *name, const char *text,
-                                 size_t len, cdmpp_err *err);
 cdmpp_status cd_task_file_load(cd_task_registry *t, const cd_json *top, cdmpp_err *err);
 /* The entry's printed definition is gone. */
 void cd_task_drop_printed(cd_task_registry *t, cd_task_entry *e);

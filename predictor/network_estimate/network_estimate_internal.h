@@ -7,7 +7,7 @@
 cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list,
                                             CD_KEEP const char ***out, size_t *n, cdmpp_err *err);
 
-/* ---- network_estimate_plan.c, network_estimate_one.c ---- */
+/* ---- network_estimate_plan.c, network_estimate_case.c ---- */
 /* Fills e->batch, e->over and e->size from the options. Errors: EUSAGE, ENOMEM. */
 cdmpp_status cd_network_estimate_sizes(cd_network_estimate *e, cdmpp_err *err);
 /* The dimensions of a source: the range's has the source's size. Errors: ENOMEM. */
@@ -78,7 +78,4 @@ cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_es
 cdmpp_status cd_network_estimate_measure_open(cd_network_estimate *e, cdmpp_err *err);
 /* Runs the case's network here. What cannot be run is a message: the estimate stands. */
 void cd_network_estimate_measure(cd_network_estimate *e, cd_network_estimate_case *c);
-/* What costs of nodes on the device depend on, without schedules. */
-cd_node_cost_options cd_network_estimate_cost_options(const cd_network_estimate *e,
-                                                      const cd_network_estimate_device *d);
 #endif

@@ -10,8 +10,8 @@
  *   (2) counters are changed by their process only, with atomic operations; live and peak count the
  *       bytes that the allocator gave (malloc_usable_size), total_bytes those that were asked for;
  *   (3) n_slot counts claims; those behind CD_WRAP_SLOTS have no slot;
- *   (4) a span is a part of a program between two calls (process_profile.c). Its cost is added to the
- *       entry of its process and name.
+ *   (4) a span is a part of a program between two calls (process_profile.c). Its cost is added to
+ *       the entry of its process and name.
  * Included by the library, which links nothing of ours. */
 #ifndef CD_PROCESS_PROFILE_MAP_H
 #define CD_PROCESS_PROFILE_MAP_H

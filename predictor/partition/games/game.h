@@ -65,7 +65,7 @@ typedef struct cd_game_file {
  * ENOMEM. Free `out` after an error too. */
 cdmpp_status cd_game_read(const char *path, cd_game_file *out, cdmpp_err *err);
 
-/* ---- for people and programs (game_report.c) ---- */
+/* ---- for people and programs (game.c) ---- */
 void cd_game_print(const cd_game_file *g, const cd_game_result *r, cd_buf *out);
 /* an object */
 void cd_game_print_json(const cd_game_file *g, const cd_game_result *r, cd_buf *out);

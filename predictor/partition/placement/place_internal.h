@@ -2,7 +2,7 @@
  *
  *   cd_place_net       the problem, checked and prepared (place_net.c): an order, who reads what,
  *                      what a copy costs
- *   cut, elimination   (place_min_sum.c)   the least sum
+ *   cut, elimination   (place.c)   the least sum
  *   bound, list, search (place.c) the least makespan, each placement replayed */
 #ifndef CD_PLACE_INTERNAL_H
 #define CD_PLACE_INTERNAL_H
@@ -47,11 +47,4 @@ double cd_place_sum(const cd_place_net *g, const uint32_t *where, cd_place_cost 
 cdmpp_status cd_place_makespan(cd_place_net *g, const uint32_t *where, double *out, cd_replay *r,
                                cdmpp_err *err);
 
-/* Places of the least sum on two devices; scaled to whole numbers of 2^-44 of all costs or less.
- * Errors: ENOMEM. */
-cdmpp_status cd_place_solve_by_cut(cd_place_net *g, uint32_t *where, cdmpp_err *err);
-/* On any number; where must hold a placement to begin with. *exact: nothing is better. Errors:
- * ENOMEM. */
-cdmpp_status cd_place_solve_by_elimination(cd_place_net *g, uint64_t effort, uint32_t *where,
-                                           bool *exact, cdmpp_err *err);
 #endif

@@ -115,10 +115,6 @@ cdmpp_status cd_shard_planner_make_options(cd_shard_planner *s, cd_shard_planner
 /* Shares for more than two devices: units (up to 4 rows), each row the granules of every device.
  * curve: the time of some granules on a device. */
 typedef double cd_shard_planner_curve(void *ctx, uint32_t device, uint32_t granules);
-cdmpp_status cd_shard_planner_shares(const cd_shard_planner *s, const cd_shard_planner_kind *k,
-                                     uint32_t granules, cd_shard_planner_curve *curve, void *ctx,
-                                     uint32_t (*units)[CD_MACHINE_DEVICES], uint32_t *n,
-                                     cdmpp_err *err);
 
 /* ---- shard_plan_exchange.c ---- */
 typedef struct cd_shard_planner_side {

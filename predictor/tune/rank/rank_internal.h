@@ -221,13 +221,6 @@ typedef struct cd_tune_boost {
     size_t n_fitted, n_round; /* n_round: samples of the first learn */
 } cd_tune_boost;
 
-/* list: where the pointer to n items of `size` bytes is; room for `add` more. Errors: ENOMEM. */
-cdmpp_status cd_tune_boost_room(void *list, size_t n, size_t add, size_t *cap, size_t size,
-                                cdmpp_err *err);
-/* The trees for a task that is ready. Errors: EBACKEND, EMODEL, ENOMEM. */
-cdmpp_status cd_tune_boost_trees(cd_tune_boost *r, size_t task, CD_KEEP const cd_xgb **trees,
-                                 size_t *width, cdmpp_err *err);
-
 /* tune_feat_index -- the stride of every variable in the flat index of an access.
  *
  *   A[i*4 + j, k] of A[32, 8]      i: 32, j: 8, k: 1

@@ -97,10 +97,7 @@ bool cd_tune_session_totals(const cd_tune_session *s, double *untuned, double *k
 /* A warning for each task that is worse, wrong or without a program; adds to s->failed. */
 void cd_tune_session_warn(cd_tune_session *s);
 
-/* ---- files (tune_session_write.c); errors: EIO, ENOMEM ---- */
-/* A line of s->stats about a round. */
-cdmpp_status cd_tune_session_write_round(cd_tune_session *s, const cd_tune_round *r,
-                                         cdmpp_err *err);
+/* ---- files (tune_session.c); errors: EIO, ENOMEM ---- */
 /* The record of the program that is kept of each task, for TVM's apply_history_best. */
 cdmpp_status cd_tune_session_write_best(const cd_tune_session *s, const char *path, cdmpp_err *err);
 /* Every trial, in the layout of OpBench's op_costs:

@@ -140,10 +140,7 @@ static inline uint32_t cd_multi_buffer_root(const cd_multi_net *n, uint32_t buff
     return n->buffer[buffer].of == CD_MULTI_OWN ? buffer : n->buffer[buffer].of;
 }
 
-/* ---- multi_executor_memory.c: where everything is ---- */
-/* Gives every buffer, packed constant and scratch a place and allocates the host's block. Errors:
- * EINVALID, ENOMEM. */
-cdmpp_status cd_multi_place_all(cd_multi_executor *r, cdmpp_err *err);
+/* ---- multi_executor.c: where everything is ---- */
 /* The bytes of a place in memory 0. */
 static inline unsigned char *cd_multi_place_at(const cd_multi_executor *r, uint32_t place) {
     return r->block + r->place[place].at;
@@ -170,10 +167,6 @@ static inline const cd_opencl_api *cd_multi_api(const cd_multi_worker *w) { retu
 /* EBACKEND with the device, what failed and OpenCL's reason. */
 cdmpp_status cd_multi_queue_error(const cd_multi_worker *w, int32_t st, const char *what,
                                   cdmpp_err *err);
-/* Moves n bytes of a place that is not in memory 0, from byte `at` on: in where `from` is given,
- * else out. Errors: ERANGE, EBACKEND. */
-cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64_t at, size_t n,
-                                     const void *from, void *to, cdmpp_err *err);
 
 /* ---- multi_executor_run.c: passes of OpenCL devices ---- */
 /* True: nothing of a device that failed can touch the net's memory any more. */

@@ -182,7 +182,7 @@ TEST(mistakes) {
         {"x --jobs=99999999999999999999",
          "--jobs: expected an integer in 1..1024, found '99999999999999999999'"},
         {"x --form=ric", "--form: expected one of plain|rich|richer, found 'ric'"},
-        {"x --help=pdf", "--help: expected one of text|man|bash|zsh, found 'pdf'"},
+        {"x --help=pdf", "--help: expected one of text|all|man|bash|zsh, found 'pdf'"},
         {"x --strict --form=rich", "not both"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -345,12 +345,11 @@ TEST(help_of_many_options_is_a_screen) {
     cd_option_help_all(&b, &c);
     for (int k = 0; k < MANY; k++) assert_true(holds(&b, "--", name[k], "=N"));
     c.usual = NULL; /* each option is a line then, its text cut at a word */
-    c.n_row = 20;
+    c.n_row = 30;
     cd_buf_clear(&b);
     cd_option_help(&b, &c);
     assert_non_null(strstr(
-        b.p,
-        "      --option-19=N       Some words of a longer text, more than a line of the...\n"));
+        b.p, "      --option-29=N       Some words of a longer text, more than a line of...\n"));
     cd_buf_free(&b);
 }
 
@@ -496,7 +495,7 @@ static void bash_completes(void **s) {
     offers(&demo, "_de_mo", "de-mo --s", "--set --strict ");
     offers(&demo, "_de_mo", "de-mo --form r", "rich richer ");
     offers(&demo, "_de_mo", "de-mo --form = p", "plain ");
-    offers(&demo, "_de_mo", "de-mo --help =", "bash man text zsh ");
+    offers(&demo, "_de_mo", "de-mo --help =", "all bash man text zsh ");
     offers(&demo, "_de_mo", "de-mo --jobs \"\"", " ");
     offers(&demo, "_de_mo", "de-mo --verbose =", " ");
     offers(&demo, "_de_mo", "de-mo --model \"\"", "m.cdmpp sub ");
