@@ -8,7 +8,7 @@
 #include "learner/model/model.h"
 
 /* The least spread: CPU models of one device asked about another, each of three CPUs about the two
- * others, on tasks that no choice was made from (docs/results/single-learner.md, "Devices that a
+ * others, on tasks that no choice was made from (single-learner.md of c7debccd, "Devices that a
  * model never saw"). It is of MACHINES machines and counts as much as they. */
 enum { MACHINES = 3 };
 static const cd_device_law least = {.shift = CD_DEVICE_LAW_LEAST_SHIFT,

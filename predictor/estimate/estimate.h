@@ -133,7 +133,7 @@ cd_device_doubt cd_model_set_doubt(const cd_model *model, size_t at, const float
  * descriptions as vectors; a peak counts where both know it. 0: there is none. */
 double cd_model_set_rooflines(const float *here, const float *there, double flop, double bytes);
 /* Between kinds nine of ten operators are at most so many times off: of tasks of three GPUs for
- * which a CPU stood, each GPU counting the same, measured once (docs/results/single-learner.md,
+ * which a CPU stood, each GPU counting the same, measured once (single-learner.md of c7debccd,
  * "Devices that a model never saw"). */
 #define CD_MODEL_SET_BETWEEN_KINDS 10.0
 /* For messages: by how many times nine of ten times may be shorter or longer, "4.9". spread:

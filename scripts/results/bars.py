@@ -330,7 +330,7 @@ def speed(b):
     x("features", "reading a task file of 13 MB (`all_tasks.pkl`)", "1 s", ["read-tasks"], [1], again="`make bench`", id="read-tasks")
     x("training-speed", "boosting: CPU seconds over those of XGBoost's Python package, same matrix, 5,058 x 329 and 95,679 x 329", "1.05",
         ["boost-ratio-small", "boost-ratio"], [1.05, 1.05],
-      again="`scripts/bench.sh xgb`; [once](single-learner.md#speed-of-boosting)", id="boost-ratio")
+      again="`scripts/bench.sh xgb`; once", id="boost-ratio")
     x("training-speed", "the network that CDMPP published: samples/s over PyTorch 1.13, one core, idle and busy", "1.5", ["train-ratio"], [1.5],
         "more", "`scripts/bench.sh train`", id="train-ratio")
     x("prediction-speed", "one candidate, steps to score, profile tuner, CPU task: p50 and p99, busy", "60 us, 300 us", ["score-one-p50",
