@@ -38,6 +38,11 @@ def check(root):
     page, wrong, looked = render.Page(root), [], 0
     for path, _ in render.differing(page):
         wrong.append("%s is not what its figures say (scripts/results/render.py)" % path)
+    made = set(page.csv_files)
+    for name in sorted(os.listdir(os.path.join(root, "docs/results/tables"))):
+        looked += 1
+        if "docs/results/tables/" + name not in made:
+            wrong.append("docs/results/tables/%s: no page has this table" % name)
     for path in templates(root):
         looked += 1
         with open(os.path.join(root, path), encoding="utf-8") as f:
@@ -81,6 +86,12 @@ def edit(path, old, new):
 def plant_page(root):
     edit(root + "/docs/results/models.md", r"(\| 29420 \| )\d+\.\d \|", r"\g<1>1.5 |")
 
+def plant_long_table(root):
+    edit(root + "/docs/results/tables/models-transfer.csv", r"\d+\.\d", "1.5")
+
+def plant_left_table(root):
+    shutil.copy(root + "/docs/results/tables/models-transfer.csv", root + "/docs/results/tables/models-old.csv")
+
 def plant_readme(root):
     edit(root + "/README.md", r"(<!-- figures: programs -->(?:.*\n){4}.*\| )\d+\.\d", r"\g<1>1.5")
 
@@ -120,7 +131,7 @@ def plant_picture(root):
 
 def self_test():
     passed = failed = 0
-    for plant in (None, plant_page, plant_readme, plant_figure, plant_verdict, plant_typed, plant_result, plant_other_result, plant_missed, plant_looks, plant_stage, plant_set, plant_picture):
+    for plant in (None, plant_page, plant_long_table, plant_left_table, plant_readme, plant_figure, plant_verdict, plant_typed, plant_result, plant_other_result, plant_missed, plant_looks, plant_stage, plant_set, plant_picture):
         with tempfile.TemporaryDirectory() as t:
             for d in ("docs/results", "scripts/results/pages") + hand.FOLDERS:
                 shutil.copytree(os.path.join(ROOT, d), os.path.join(t, d))

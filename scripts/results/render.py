@@ -4,16 +4,19 @@
     render.py [--root FOLDER]           write the pages
     render.py --check [--root FOLDER]   say which pages differ from what would be written, and write nothing
 
+A table of more than LONG rows is a file of docs/results/tables that the page names.
+
 A template scripts/results/pages/NAME.md.in is Markdown with {{ expressions }} of Python; what they may use is in `names` below. Rows of
 README.md stand between <!-- figures: NAME --> and <!-- /figures --> and come from pages/NAME.in. A template holds no figure of its own.
 Status 1: a page differs, or a promised bar is missed (bars.py)."""
-import os, re, sys
+import csv, io, os, re, sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import bars, curve_picture, figures, looks
 
 CONVERTED = "converted from"
+LONG = 12 # a table of more rows is a CSV file beside the page
 
 def spread(values, form="%.1f"):
     """mean +- standard deviation over seeds"""
@@ -25,6 +28,7 @@ class Page:
         self.figures = figures.Figures(os.path.join(root, "docs/results/figures"))
         self.sets = looks.read(os.path.join(root, "docs/results/test-sets"))
         self.bars, self.bench_bars = bars.judged(self.figures, self.sets)
+        self.csv_files = {} # path: content, of the long tables of the pages made so far
 
     # ---- what templates call ----
     def fig(self, stage, name, form=None):
@@ -36,7 +40,19 @@ class Page:
         return self.figures.figure(stage, name)["seeds"]
 
     def table(self, stage, name="main", **where):
-        return figures.to_markdown(self.figures.table(stage, name), self.figures.lines(stage, name, **where))
+        """A table, or of a long one the columns and a link to its CSV file."""
+        t, rows = self.figures.table(stage, name), self.figures.lines(stage, name, **where)
+        if len(rows) <= LONG:
+            return figures.to_markdown(t, rows)
+        names = [c["name"] for c in t["columns"]]
+        words = [stage] + ([name] if name != "main" else []) + [str(v) for v in where.values()]
+        path = "tables/%s.csv" % re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(words)).strip("-")
+        out = io.StringIO()
+        w = csv.writer(out, lineterminator="\n")
+        w.writerow(names)
+        w.writerows([figures.text(v, c.get("format")) for v, c in zip(r, t["columns"])] for r in rows)
+        self.csv_files["docs/results/" + path] = out.getvalue()
+        return "%d rows of %s: [%s](%s)." % (len(rows), ", ".join(n for n in names if n), path, path)
 
     def seeds(self, stage, by, column):
         """Mean and standard deviation of a column over the rows that agree in `by`."""
@@ -188,6 +204,7 @@ class Page:
             else:
                 rows[name[:-3]] = content
         yield "README.md", self.marked("README.md", rows)
+        yield from self.csv_files.items()
         yield from self.pictures()
 
     def pictures(self):
@@ -230,6 +247,7 @@ def main(argv):
             print("render: %s is not what its figures say: scripts/results/render.py" % path)
             bad = 1
         else:
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
             figures.write(os.path.join(root, path), content)
             print("render: " + path)
     for b in broken(page):
