@@ -300,7 +300,7 @@ static void help_has_all_and_fits(void **s) {
 /* Two hundred options: all of them in --help=all, a screen in --help. */
 TEST(help_of_many_options_is_a_screen) {
     enum { MANY = 200 };
-    static char name[MANY][16];
+    static char name[MANY][24];
     cd_option row[MANY];
     for (int k = 0; k < MANY; k++) {
         snprintf(name[k], sizeof name[k], "option-%d", k);
