@@ -3,7 +3,7 @@
 exported functions by who calls them, header lines that a source reads, options, words of the docs.
 
 BUILD (build/release) has the objects of the library and its commands, of which `nm` says who defines and who calls what.
-One line a figure: name, value, and the bar of docs/internals/README.md where there is one. Nothing fails here.
+One line a figure: name, value, and its goal where there is one. Nothing fails here.
 """
 import collections
 import os
