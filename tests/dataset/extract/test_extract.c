@@ -205,7 +205,7 @@ static void slow(void) {
 
 /* Kill a run at some moment; true when it had ended by itself. */
 static bool run_and_kill(const cd_extract *x, long microseconds) {
-    const struct timespec t = {0, microseconds * 1000};
+    const struct timespec t = {microseconds / 1000000, microseconds % 1000000 * 1000};
     int status = 0;
     const pid_t child = fork();
     if (child == 0) {
