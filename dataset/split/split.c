@@ -27,9 +27,7 @@ static int by_latency(const void *a, const void *b) {
     return (x->i > y->i) - (x->i < y->i);
 }
 
-/* split_latency.c.
- *
- * Programs in order of latency, every fifth to the test part, as CDMPP does it: parts of equal
+/* Programs in order of latency, every fifth to the test part, as CDMPP does it: parts of equal
  * distributions, but with the tasks of the test part in training too. */
 static cdmpp_status split_interleave(cd_splitter *m, cdmpp_err *err) {
     ranked *r = CD_NEWN(&m->arena, ranked, m->d->n);
@@ -495,7 +493,6 @@ static void valid_tasks(cd_splitter *m, uint8_t *used) {
 
 static cdmpp_status split_with_target(cd_splitter *m, cdmpp_err *err);
 
-/* split.c */
 static cdmpp_status split_by_units(cd_splitter *m, cdmpp_err *err) {
     const cd_dataset *d = m->d;
     const cd_split_kind kind = m->spec->kind;

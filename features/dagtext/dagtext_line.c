@@ -519,7 +519,7 @@ static cdmpp_status dagtext_build(cd_dagtext *t, cd_te_dag **out) {
 #define MAX_WAYS 1024
 
 /* ["hash", [1, 64], [64]] or ["hash", 1, 64, 64]. */
-static cdmpp_status read_shape_read(cd_dagtext *t, const cd_json *v, int64_t *dim, uint32_t *rank) {
+static cdmpp_status read_extents(cd_dagtext *t, const cd_json *v, int64_t *dim, uint32_t *rank) {
     const cd_json *it;
     if (v->kind == CD_JSON_INT) return cd_json_int(v, 0, INT32_MAX, &dim[t->n_dim++], t->err);
     CD_TRY(cd_json_arr(v, 0, &it, t->err));
@@ -539,7 +539,7 @@ static cdmpp_status read_key(cd_dagtext *t, cd_str key, cd_str *hash) {
     t->dim = dim, t->rank = rank;
     while ((it = it->next)) {
         flat += it->kind == CD_JSON_INT;
-        CD_TRY(read_shape_read(t, it, dim, rank));
+        CD_TRY(read_extents(t, it, dim, rank));
     }
     return flat && t->n_shape
                ? CD_FAIL(t->err, ESCHEMA, "shapes and dimensions in one workload key")

@@ -36,7 +36,7 @@ static inline uint64_t cd_loopmask_bit(uint32_t depth) {
  *
  * Loops are numbered 0 (outermost) to n-1. Buffers of a store are kept in the
  * order of their first appearance; the stored one is number 0. Private to
- * leaf.c, access.c and feature_row.c. */
+ * leaf.c and access.c. */
 
 enum { CD_ACC_READ, CD_ACC_WRITE, CD_ACC_READ_WRITE };
 enum { CD_REUSE_LOOP, CD_REUSE_SERIAL, CD_REUSE_NONE };

@@ -304,7 +304,7 @@ static inline int64_t cd_trunc_mod(int64_t a, int64_t b) { return b == -1 ? 0 : 
  *   i*8 + (i%8) + j//4 + 3     splits (i, 1, inf, 8)  (i, 1, 8, 1)  (j, 4, inf, 1)     base 3
  *
  * Splits of one index stand together, larger `lower` first. Private to canonical.c and
- * canonsum.c. */
+ * canonical.c. */
 
 static inline cd_simplifier *cd_canonsum_simp(const cd_walker *w) { return w->ana->s; }
 

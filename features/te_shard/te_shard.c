@@ -212,7 +212,7 @@ cdmpp_status cd_te_shard_footprint_whole(const cd_te_dag *dag, cd_arena *a, uint
     return cd_te_shard_footprint_grow(out, result, &box);
 }
 
-/* Builds the definition of a shard, operator by operator, from the boxes of te_shard_footprint.c.
+/* Builds the definition of a shard, operator by operator, from its boxes.
  * Its key must tell it from other definitions and still be equal for equal ones of other networks:
  * a tuned schedule is found by it. */
 

@@ -1,5 +1,5 @@
-/* A graph of TVM nodes -> a definition: operators in stage order, their axes, bodies and reducers.
- * Expressions are built by tvm_expr.c. */
+/* A graph of TVM nodes -> a definition: operators in stage order, their axes, bodies and reducers,
+ * and the expressions in them. */
 #include <string.h>
 
 #include "features/tvm/tvm_internal.h"

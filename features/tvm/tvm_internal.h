@@ -1,4 +1,4 @@
-/* A node graph on its way to a definition. Private to tvm_graph.c, tvm_scan.c and tvm_expr.c.
+/* A node graph on its way to a definition. Private to tvm_graph.c and tvm_scan.c.
  *
  *   scan    ops reachable from the root and the tensors each one reads
  *   order   stage order, hence tensor numbers

@@ -479,7 +479,7 @@ bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const c
 /* Items kept. */
 size_t cd_online_adapt_count(const cd_online_adapt *a);
 
-/* ---- adapt_file.c: {"schema":"cdmpp.observer","schema_version":1,"model":"...",
+/* ---- online_adapt_file.c: {"schema":"cdmpp.observer","schema_version":1,"model":"...",
  * "devices":[{"name","unknown","tasks":[{"key",
  * "items":[[median_log, sigma, measured_log, 13 traits], ...]}]}]} ---- */
 /* `model`: which one the items belong to. Out of memory is in out->oom. */

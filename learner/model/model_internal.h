@@ -176,6 +176,6 @@ struct cd_online_adapt {
     cd_online_adapt_device *device; /* (n_device) */
 };
 
-/* ---- adapt_fit.c ---- */
+/* ---- online_adapt.c ---- */
 #define CD_ONLINE_ADAPT_OWN 0.4 /* share of a program's variance that no other program shares */
 #endif

@@ -139,7 +139,7 @@ static size_t weigh(judged *v, size_t n) {
 }
 
 /* A task that comes next has any rank among those that were judged: (1 - share)(1 + 1/n), as in
- * calibration_spread.c. */
+ * calibration_pick.c. */
 double cd_unlike_range_limit(judged *v, size_t n) {
     const double n_group = (double)weigh(v, n), most = n_group - (1 - share) * (n_group + 1);
     double flagged = 0;

@@ -11,7 +11,7 @@
  *                                            │
  *     ┌──────────────────────────────────────┘
  *     ├── five parts of whole tasks, each left out of all else ──> figures before, after
- *     └── trees of a correction, then the width of intervals (cross.c)
+ *     └── trees of a correction, then the width of intervals (calibrate_fit.c)
  *           ──> model file with key "here" (learner/model/here.h)
  *
  *   (1) the log is all there is of a run's state. What it has is not measured again;

@@ -1,5 +1,5 @@
-/* The log of records as programs with their times, and which part each is in. What is learned from
- * them: calibrate_cross.c. */
+/* The log of records as programs with their times, and which part each is in, and
+ * what is learned from them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -69,7 +69,7 @@ bool cd_serving_algo_cache(const cd_json *v, int *type);
  * "quantization_config.", or empty. */
 void cd_serving_unread(const cd_serving_fields *f, const char *where);
 
-/* What stands beside config.json in a checkpoint's folder: serving_beside.c. */
+/* What stands beside config.json in a checkpoint's folder: serving_model.c. */
 typedef struct cd_serving_beside {
     /* of the file that says the types: "hf_quant_config.json", and where it is; NULL: there is
      * none */
@@ -79,10 +79,10 @@ typedef struct cd_serving_beside {
     double bytes;
 } cd_serving_beside;
 
-/* Which layers have attention, a window, a state: serving_layers.c. Before experts. */
+/* Which layers have attention, a window, a state: serving_read.c. Before experts. */
 cdmpp_status cd_serving_read_layers(cd_serving_fields *o, const cd_serving_family *f,
                                     cd_serving_model *m, cdmpp_err *err);
-/* Experts, and which layers have them: serving_experts.c. */
+/* Experts, and which layers have them: serving_read.c. */
 cdmpp_status cd_serving_read_experts(cd_serving_fields *o, const cd_serving_family *f,
                                      cd_serving_model *m, cdmpp_err *err);
 /* Types of weights: serving_types.c. root: of the whole model, o: of its language model (the same

@@ -349,7 +349,7 @@ static cdmpp_status weights_of(const cd_partition *p, cd_arena *a, cd_place_limi
 
 /* Solves within the memories of the machine. Devices of one memory share it: the least size that
  * any of them says counts. Weights count where their operator is. */
-static cdmpp_status place_place(builder *m, cd_place_goal goal, cdmpp_err *err) {
+static cdmpp_status place_whole(builder *m, cd_place_goal goal, cdmpp_err *err) {
     cd_partition *p = m->p;
     uint32_t memory[CD_MACHINE_DEVICES];
     double bytes[CD_MACHINE_DEVICES] = {0};
@@ -372,5 +372,5 @@ cdmpp_status cd_partition_place(cd_partition *p, cdmpp_err *err) {
     CD_TRY(build(&m, err));
     if (p->o->lp) CD_TRY(write_lp(&m.problem, goal, p->o->lp, err));
     p->has_placed = p->o->goal >= 0;
-    return p->has_placed ? place_place(&m, goal, err) : CDMPP_OK;
+    return p->has_placed ? place_whole(&m, goal, err) : CDMPP_OK;
 }

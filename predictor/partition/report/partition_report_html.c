@@ -53,7 +53,7 @@ static bool has_measured(const cd_partition *p) {
 }
 
 /* ---- one ---- */
-static void put_op_ops(const cd_partition *p, uint32_t k, cd_buf *b) {
+static void put_operator(const cd_partition *p, uint32_t k, cd_buf *b) {
     const cd_shard_plan_op *o = &p->plan->op[k];
     uint32_t d;
     cd_buf_putf(b, "%4u  ", k);
@@ -93,7 +93,7 @@ static void put_list(const cd_partition *p, const ranked *r, uint32_t n, bool ex
     cd_buf_putf(b, "%s  %-20s %-28s  where\n", has_measured(p) ? "   measured" : "", "type",
                 "operator");
     for (uint32_t k = 0; k < n; k++) {
-        put_op_ops(p, r[k].op, b);
+        put_operator(p, r[k].op, b);
         if (explain) put_why(p, r[k].op, b);
     }
 }

@@ -175,7 +175,7 @@ double cd_tune_fit_recall(const float *score, const size_t *rank, size_t n, size
  * (1) learn only copies; training happens when somebody asks for a rank after it.
  * (2) Before there is enough to train on, ranks are random numbers of the candidates' keys, and
  *     -infinity for what is no program.
- * Private to tune_rank_boost.c and tune_boost_trees.c. */
+ * Private to tune_rank_boost.c. */
 
 enum {
     /* of Ansor's model; its task scheduler takes a round of every task instead */

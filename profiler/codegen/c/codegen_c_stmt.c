@@ -305,7 +305,7 @@ static cdmpp_status scatter(cd_c_writer *g, const cd_ast_node *n, const cd_codeg
     return CDMPP_OK;
 }
 
-/* The pair gets a variable, so that later loads can take it from there: see codegen_c_pair.c. */
+/* The pair gets a variable, so that later loads can take it from there: see codegen_c_scope.c. */
 static void pair_store(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine *flat,
                        const cd_buf *value) {
     const uint32_t reg = ++g->n_reg;

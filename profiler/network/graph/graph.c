@@ -1,5 +1,5 @@
-/* The graph itself: tensors, inputs, weights, constants, results, and reading attributes. Appending
- * operators is in graph_add.c. Arrays grow in the graph's arena, so a pointer to a tensor or node
+/* The graph itself: tensors, inputs, weights, constants, results, attributes, and appending
+ * operators. Arrays grow in the graph's arena, so a pointer to a tensor or node
  * is good only until the next one is appended. */
 #include "profiler/network/graph/graph.h"
 
